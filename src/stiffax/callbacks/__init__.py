@@ -1,0 +1,1 @@
+"""What may happen between chunks of a run: anything that takes a `Progress`."""

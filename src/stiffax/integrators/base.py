@@ -1,0 +1,30 @@
+"""HOW, part two: one step of the gradient flow dθ/dt = -∇L(θ)."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from stiffax.controllers.base import AbstractController
+from stiffax.records import Step
+from stiffax.system import AbstractLoss, Vector
+
+
+class AbstractIntegrator(eqx.Module):
+    """An optimizer: a way to step along the gradient flow, and a controller of its step size α."""
+
+    controller: eqx.AbstractVar[AbstractController]
+    renewal: eqx.AbstractClassVar[int]  # accepted steps for which one set of points is good, unless told otherwise
+
+    @abc.abstractmethod
+    def init(self, system: AbstractLoss, θ: Vector) -> Any:
+        """The state before the first step."""
+
+    @abc.abstractmethod
+    def prepare(self, system: AbstractLoss, θ: Vector, state: Any) -> Any:
+        """What every attempt from θ shares, whatever α is; computed once for an accepted step."""
+
+    @abc.abstractmethod
+    def attempt(self, system: AbstractLoss, θ: Vector, state: Any, prepared: Any, α: Float[Array, ""]) -> Step:
+        """One step of size α. Failure shows as a loss that is not finite."""

@@ -1,0 +1,36 @@
+"""Backward Euler: θ⁺ = θ - α ∇L(θ⁺), the minimiser of ½‖ϑ - θ‖² + α L(ϑ)."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+
+from stiffax.controllers.base import AbstractController
+from stiffax.controllers.gain_ratio import GainRatio
+from stiffax.inner.base import AbstractInner
+from stiffax.inner.gauss_newton import GaussNewton
+from stiffax.integrators.base import AbstractIntegrator
+from stiffax.records import Step, work
+
+
+class ImplicitEuler(AbstractIntegrator):
+    """The implicit step, as exactly as its inner solver solves it (Li, Chen, Huang, AAAI 2023)."""
+
+    renewal: ClassVar[int] = 10
+    inner: AbstractInner = GaussNewton()
+    controller: AbstractController = GainRatio()
+
+    def init(self, system, θ):
+        del system
+        return jnp.zeros((0,), θ.dtype)
+
+    def prepare(self, system, θ, state):
+        del state
+        return self.inner.prepare(system, θ)
+
+    def attempt(self, system, θ, state, prepared, α):
+        increment = self.inner.solve(system, θ, prepared, α)
+        new = θ + increment.δ
+        after = system.value(new)
+        return Step(new, prepared.loss, after, increment.predicted, state, increment.work + work(losses=1))
+
+

@@ -1,0 +1,143 @@
+"""A field is a composition: input scale, embedding, network, output scale, hard condition."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from stiffax import jets
+from stiffax.errors import StiffaxError
+from stiffax.jets import Basis, Jet
+from stiffax.network.base import AbstractArchitecture, AbstractInput, AbstractNetwork
+from stiffax.network.hard import Hard, build_in, function_of_point, hard_fields
+from stiffax.network.inputs import PeriodicInput
+from stiffax.network.opaque import Opaque
+from stiffax.problem.conditions import Data, Periodic
+from stiffax.problem.names import nearest
+from stiffax.problem.problem import Problem
+
+Networks = AbstractArchitecture | eqx.Module | Mapping[str, AbstractArchitecture | eqx.Module]
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputScale:
+    """A field is `middle` + `size` times what the network gives."""
+
+    middle: float
+    size: float
+
+
+class Composition(eqx.Module):
+    """All fields of a problem at a point, one column each, with the derivatives of a basis."""
+
+    networks: tuple[AbstractNetwork, ...]
+    embeddings: tuple[AbstractInput, ...]  # the hard periodic ones, in front of every network
+    columns: tuple[tuple[int, ...], ...] = eqx.field(static=True)  # which fields each network gives
+    middle: tuple[float, ...] = eqx.field(static=True)  # of the inputs
+    half: tuple[float, ...] = eqx.field(static=True)
+    outputs: tuple[OutputScale, ...] = eqx.field(static=True)
+    hard: tuple[Hard | None, ...] = eqx.field(static=True)
+
+    def __call__(self, point: Float[Array, " axes"], basis: Basis, coefficients: Mapping[str, Array]) -> Jet:
+        middle, half = jnp.asarray(self.middle, point.dtype), jnp.asarray(self.half, point.dtype)
+        scaled = jets.scale(jets.shift(jets.coordinates(point, basis), -middle), 1 / half)
+        for embedding in self.embeddings:
+            scaled = embedding(scaled)
+        free = jets.concatenate([network(scaled) for network in self.networks])
+        order = [c for columns in self.columns for c in columns]
+        free = free[np.argsort(order)]
+        sizes = jnp.asarray([o.size for o in self.outputs], point.dtype)
+        middles = jnp.asarray([o.middle for o in self.outputs], point.dtype)
+        free = jets.scale(free, sizes)
+        shifted = jets.shift(free, middles)
+        built = [
+            shifted[i : i + 1] if h is None else build_in(h, free[i : i + 1], point, basis, coefficients)
+            for i, h in enumerate(self.hard)
+        ]
+        return built[0] if len(built) == 1 else jets.concatenate(built)
+
+
+def compose(problem: Problem, networks: Networks, points: np.ndarray, seed: int, input_scale: float = 1.0) -> Composition:
+    """Build the fields of a problem: one network for all of them, or one for each by name.
+
+    `points` are those of training, in the problem's coordinates: the start of the first layer looks at them.
+    `input_scale` stretches the scaled inputs from [-1, 1].
+    """
+    lower, upper = np.array(problem.bounds, float).T
+    middle, half = (lower + upper) / 2, (upper - lower) / 2 / input_scale
+    embeddings = tuple(_periodic(problem))
+    scaled = (points - middle) / half
+    for embedding in embeddings:
+        scaled = np.asarray(jax.vmap(lambda p, e=embedding: e(jets.coordinates(p, jets.VALUE)).value)(jnp.asarray(scaled)))
+    groups = _groups(problem, networks)
+    built = tuple(
+        _architecture(network).on(problem.coordinates, problem.bounds).build(scaled.shape[1], len(fields), scaled, seed + i)
+        for i, (fields, network) in enumerate(groups)
+    )
+    hard = hard_fields(problem)
+    return Composition(
+        built,
+        embeddings,
+        tuple(tuple(problem.fields.index(f) for f in fields) for fields, _ in groups),
+        tuple(map(float, middle)),
+        tuple(map(float, half)),
+        tuple(output_scales(problem)[f] for f in problem.fields),
+        tuple(hard.get(f) for f in problem.fields),
+    )
+
+
+def _architecture(network) -> AbstractArchitecture:
+    return network if isinstance(network, AbstractArchitecture) else Opaque(network)
+
+
+def _groups(problem: Problem, networks: Networks):
+    if not isinstance(networks, Mapping):
+        return [(problem.fields, networks)]
+    for name in networks:
+        if name not in problem.fields:
+            raise StiffaxError(f"network: unknown field {name!r}.{nearest(name, problem.fields)}")
+    missing = [f for f in problem.fields if f not in networks]
+    if missing:
+        raise StiffaxError(f"network: no network for {', '.join(missing)}; give one for every field, or one for all.")
+    return [((f,), networks[f]) for f in problem.fields]
+
+
+def _periodic(problem: Problem):
+    for name, condition in problem.conditions.items():
+        if isinstance(condition, Periodic) and condition.hard:
+            if condition.fields is not None and set(condition.fields) != set(problem.fields):
+                raise StiffaxError(f"condition {name!r}: hard=True holds for all fields together; leave `fields` out.")
+            yield PeriodicInput(condition.coordinate, harmonics=2).on(problem.coordinates, problem.bounds)
+
+
+def output_scales(problem: Problem) -> dict[str, OutputScale]:
+    """The middle and half the spread of the values that conditions and data prescribe for each field."""
+    seen: dict[str, list[np.ndarray]] = {f: [] for f in problem.fields}
+    for name, condition in problem.conditions.items():
+        if isinstance(condition, Data):
+            for field, values in condition.fields.items():
+                seen[field].append(values)
+        for (field, order), value in condition.pins().items():
+            if order == 0:
+                seen[field].append(_sampled(problem, name, value))
+    return {field: _scale(np.concatenate(values) if values else np.zeros(1)) for field, values in seen.items()}
+
+
+def _sampled(problem: Problem, name: str, value) -> np.ndarray:
+    if not callable(value):
+        return np.array([float(value)])
+    region = problem.region(problem.conditions[name].region)
+    placed = region.place(np.random.default_rng(0).random((256, region.unit_dim)))
+    at = function_of_point(problem, value, f"condition {name!r}")
+    return np.asarray(jax.vmap(lambda p: at(p, problem.starting))(jnp.asarray(placed.points[placed.keep])), float)
+
+
+def _scale(values: np.ndarray) -> OutputScale:
+    lowest, highest = float(values.min()), float(values.max())
+    spread = (highest - lowest) / 2
+    return OutputScale((highest + lowest) / 2, spread if spread > 0 else 1.0)
+

@@ -1,0 +1,128 @@
+"""Conditions that are built into the network: u = G + φ N, with G taking the prescribed values and φ vanishing there.
+
+On a box the values on its faces are blended inwards, one coordinate after the other: each adds what the faces of that
+coordinate still lack. Time comes first, as a Taylor polynomial of the initial values.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Mapping
+
+import jax.numpy as jnp
+
+from stiffax import jets
+from stiffax.errors import StiffaxError
+from stiffax.jets import Basis, Jet
+from stiffax.problem.conditions import AbstractCondition, Value
+from stiffax.problem.names import call
+from stiffax.problem.problem import Problem
+
+Function = Callable  # (point, coefficients) -> number
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Face:
+    """A flat end of a coordinate, and the field's value there or its derivatives in time, by order."""
+
+    axis: int
+    end: int
+    at: float
+    width: float
+    values: tuple[Function, ...]
+
+    def distance(self, point):
+        """From this end, in widths of the box: 0 here, 1 at the other end."""
+        return (point[self.axis] - self.at) * (1 - 2 * self.end) / self.width
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Hard:
+    """The two functions G and φ of one field."""
+
+    faces: tuple[Face, ...]
+
+    def extension(self, point, coefficients):
+        total = jnp.zeros((), point.dtype)
+        for axis in dict.fromkeys(face.axis for face in self.faces):
+            total = total + self._lacking(axis, point, coefficients)
+        return total
+
+    def _before(self, axis: int) -> "Hard":
+        order = list(dict.fromkeys(face.axis for face in self.faces))
+        return Hard(tuple(f for f in self.faces if order.index(f.axis) < order.index(axis)))
+
+    def _lacking(self, axis, point, coefficients):
+        """What the faces of this coordinate lack after the earlier ones, blended inwards."""
+        earlier, faces = self._before(axis), [f for f in self.faces if f.axis == axis]
+        total = jnp.zeros((), point.dtype)
+        for face in faces:
+            place = point.at[axis].set(face.at)
+            away = point[axis] - face.at
+            along = jnp.zeros_like(point).at[axis].set(1.0)
+            for order, value in enumerate(face.values):
+                had = jets.directional(lambda p: earlier.extension(p, coefficients), place, [along] * order)
+                factor = 1 - face.distance(point) if len(faces) == 2 else away**order / math.factorial(order)
+                total = total + factor * (value(place, coefficients) - had)
+        return total
+
+    def vanishing(self, point):
+        """φ: zero on every face, to the order that is prescribed there; about one in the middle."""
+        total = jnp.ones((), point.dtype)
+        for face in self.faces:
+            sides = sum(f.axis == face.axis for f in self.faces)
+            total = total * (sides * face.distance(point)) ** len(face.values)
+        return total
+
+
+def hard_fields(problem: Problem) -> dict[str, Hard]:
+    """For every field that has hard conditions, how they are built in; time first, then the coordinates in order."""
+    found: dict[str, list[Face]] = {}
+    for name, condition in problem.conditions.items():
+        if condition.hard and condition.pins():
+            for field, face in _faces(problem, name, condition):
+                found.setdefault(field, []).append(face)
+    time = problem.coordinates.index("t") if "t" in problem.coordinates else -1
+    return {
+        field: Hard(tuple(sorted(faces, key=lambda f: (f.axis != time, f.axis, f.end)))) for field, faces in found.items()
+    }
+
+
+def _faces(problem: Problem, name: str, condition: AbstractCondition):
+    condition.labels(problem.names)
+    ends = condition.region.flat_ends
+    if not ends:
+        raise StiffaxError(
+            f"condition {name!r}: hard=True needs flat ends of coordinates: the whole boundary or a face of an interval, "
+            "a box, or a box in time. Leave hard=True out here."
+        )
+    by_field: dict[str, dict[int, Value]] = {}
+    for (field, order), value in condition.pins().items():
+        by_field.setdefault(field, {})[order] = value
+    for field, values in by_field.items():
+        if sorted(values) != list(range(len(values))):
+            raise StiffaxError(f"condition {name!r}: hard=True needs {field} itself besides its time derivatives.")
+        functions = tuple(function_of_point(problem, values[k], f"condition {name!r}: {field}") for k in range(len(values)))
+        for coordinate, end in ends:
+            axis = problem.coordinates.index(coordinate)
+            lower, upper = problem.bounds[axis]
+            yield field, Face(axis, end, (lower, upper)[end], upper - lower, functions)
+
+
+def function_of_point(problem: Problem, value: Value, where: str) -> Function:
+    return functools.partial(_evaluate, problem.coordinates, value, where)
+
+
+def _evaluate(names: tuple[str, ...], value: Value, where: str, point, coefficients: Mapping):
+    if not callable(value):
+        return jnp.asarray(value, point.dtype)
+    known = {name: point[i] for i, name in enumerate(names)} | dict(coefficients)
+    return jnp.asarray(call(value, known, where), point.dtype)
+
+
+def build_in(hard: Hard, free: Jet, point, basis: Basis, coefficients: Mapping) -> Jet:
+    """G + φ N, with its derivatives."""
+    place = jets.coordinates(point, basis)
+    extension = jets.compose(place, lambda p: hard.extension(p, coefficients)[None])
+    vanishing = jets.compose(place, lambda p: hard.vanishing(p)[None])
+    return extension + vanishing * free

@@ -1,0 +1,135 @@
+"""Which points a run is trained on, and when they are renewed: a function of the seed and of the accepted steps."""
+
+import abc
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from stiffax.errors import StiffaxError
+from stiffax.problem.names import nearest
+from stiffax.problem.points import AbstractPoints, Points, Sobol
+from stiffax.problem.problem import INTERIOR, Problem, Term
+
+Magnitudes = Callable[[Term, np.ndarray], np.ndarray]  # how large a term's rows are at given points
+
+TRAINING, HELD_OUT, REPORTED = 0, 1, 2  # streams of points that never meet
+
+
+def draw_seed(seed: int, stream: int, count: int, term: int) -> int:
+    return int(np.random.SeedSequence([seed, stream, count, term]).generate_state(1)[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """How many points a term has and how they are drawn."""
+
+    kind: AbstractPoints
+    count: int
+
+    def draw(self, term: Term, seed: int) -> Points:
+        return self.kind.draw(term.region, self.count, seed)
+
+
+class AbstractRefresh(abc.ABC):
+    """When the points are renewed, and how."""
+
+    every: int
+
+    @abc.abstractmethod
+    def draw(self, term: Term, choice: Choice, seed: int, magnitudes: Magnitudes) -> Points:
+        """New points of one term; `magnitudes` says how large its rows are anywhere."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Redraw(AbstractRefresh):
+    """Fresh points after every so many accepted steps."""
+
+    every: int = 10
+
+    def __post_init__(self):
+        _check_every(self)
+
+    def draw(self, term, choice, seed, magnitudes):
+        del magnitudes
+        return choice.draw(term, seed)
+
+
+@dataclasses.dataclass(frozen=True)
+class Adaptive(AbstractRefresh):
+    """Fresh points, more of them where the residual is large.
+
+    Of `pool` times as many candidates each is taken with probability ∝ |residual|/mean + `uniform` (Wu et al. 2023),
+    so that no region starves. Conditions are redrawn evenly.
+    """
+
+    every: int = 10
+    pool: int = 8
+    uniform: float = 1.0
+
+    def __post_init__(self):
+        _check_every(self)
+
+    def draw(self, term, choice, seed, magnitudes):
+        if term.condition is not None:
+            return choice.draw(term, seed)
+        candidates = choice.kind.draw(term.region, self.pool * choice.count, seed)
+        size = magnitudes(term, candidates.points)
+        chance = size / max(size.mean(), 1e-300) + self.uniform
+        chosen = np.random.default_rng(seed).choice(len(size), choice.count, replace=False, p=chance / chance.sum())
+        normals = None if candidates.normals is None else candidates.normals[chosen]
+        return Points(candidates.points[chosen], normals, candidates.density[chosen])
+
+
+@dataclasses.dataclass(frozen=True)
+class Keep(AbstractRefresh):
+    """The first points for ever."""
+
+    every: int = 0
+
+    def draw(self, term, choice, seed, magnitudes):
+        raise AssertionError("kept points are never drawn again")
+
+
+def _check_every(refresh):
+    if refresh.every < 1:
+        raise StiffaxError(f"{type(refresh).__name__}: every={refresh.every}; expected 1 accepted step or more.")
+
+
+def choices(problem: Problem, given: Mapping[str, int | AbstractPoints] | None) -> dict[str, Choice]:
+    """Counts and kinds of points by name, the defaults filled in."""
+    given = dict(given or {})
+    known = [*problem.equations, *(n for n, c in problem.conditions.items() if not c.hard)]
+    for name, value in given.items():
+        if name not in known:
+            raise StiffaxError(f"points: unknown name {name!r}.{nearest(name, known)}")
+        if not isinstance(value, AbstractPoints) and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise StiffaxError(f"points of {name!r}: expected a count of at least 1 or sx.Sobol(400), got {value!r}.")
+    counts = default_counts(problem)
+    return {name: _choice(given.get(name), counts[name]) for name in (INTERIOR, *known)}
+
+
+def _choice(value, count: int) -> Choice:
+    kind = value if isinstance(value, AbstractPoints) else Sobol()
+    count = value if isinstance(value, int) else (kind.count or count)
+    return Choice(kind, count)
+
+
+def default_counts(problem: Problem) -> dict[str, int]:
+    """By the number of coordinates: enough to see the solution, few enough for a laptop."""
+    axes = len(problem.coordinates)
+    inside = {1: 400, 2: 1200, 3: 1600}.get(axes, 2000)
+    counts = dict.fromkeys((INTERIOR, *problem.equations), inside)
+    for name, condition in problem.conditions.items():
+        given = condition.points(problem.names)
+        region = None if condition.region is None else problem.region(condition.region)
+        if given is not None:
+            counts[name] = len(given)
+        elif region is not None and region.unit_dim == 0:
+            counts[name] = 1
+        elif condition.region is not None and axes == 1:
+            counts[name] = 2
+        else:
+            counts[name] = inside if condition.group() else max(200, math.ceil(inside / 6))
+    return counts

@@ -1,0 +1,100 @@
+"""What flows between the parts: data only. Outcomes carry their explanation."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+
+class Work(eqx.Module):
+    """Counted work, refused attempts included."""
+
+    losses: Int[Array, ""]
+    gradients: Int[Array, ""]
+    rows: Int[Array, ""]
+    factorisations: Int[Array, ""]
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(*(getattr(self, f.name) + getattr(other, f.name) for f in dataclasses.fields(self)))
+
+
+def work(losses: int = 0, gradients: int = 0, rows: int = 0, factorisations: int = 0) -> Work:
+    return Work(*(jnp.asarray(n, int) for n in (losses, gradients, rows, factorisations)))
+
+
+class Step(eqx.Module):
+    """One attempt: where it would lead, the loss before and after, and the decrease that the model promised."""
+
+    θ: Float[Array, " parameters"]
+    before: Float[Array, ""]
+    after: Float[Array, ""]
+    predicted: Float[Array, ""]
+    state: Any
+    work: Work
+
+
+class Verdict(eqx.Module):
+    """The controller's word on a step: keep it or not, and the next α."""
+
+    keep: Bool[Array, ""]
+    α: Float[Array, ""]
+
+
+class Run(eqx.Module):
+    """Everything that evolves. A checkpoint is a `Run` written down; nothing else is needed to go on."""
+
+    # what is trained, and on what
+    θ: Float[Array, " parameters"]
+    system: Any
+    # how
+    integrator: Any
+    α: Float[Array, ""]
+    # how far
+    accepted: Int[Array, ""]
+    refused: Int[Array, ""]
+    streak: Int[Array, ""]
+    loss: Float[Array, ""]
+    work: Work
+    # the best so far, judged by the held-out residual
+    best: Float[Array, " parameters"]
+    best_parts: Float[Array, " parts"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """Why a run ended: a name for programs, a text for people, and whether it ended as asked."""
+
+    name: str
+    text: str
+    ok: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One line of a run's history."""
+
+    steps: int
+    refused: int
+    seconds: float
+    loss: float
+    alpha: float
+    validation: float
+    error: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """What a watcher is told between chunks."""
+
+    phase: str
+    steps: int = 0
+    refused: int = 0
+    loss: float = float("nan")
+    alpha: float = float("nan")
+    validation: float = float("nan")
+    error: float | None = None
+    seconds: float = 0.0
+    time_limit: float | None = None
+    steps_limit: int | None = None

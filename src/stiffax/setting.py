@@ -1,0 +1,234 @@
+"""The physics as the loop sees it: points and weights renewed by accepted steps, held-out points, errors."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from stiffax.cache import Program
+from stiffax.errors import StiffaxError
+from stiffax.jets import VALUE
+from stiffax.problem.names import call, nearest
+from stiffax.problem.physics import Layout, PointSystem, TermPoints, filled
+from stiffax.problem.points import Points, Sobol
+from stiffax.problem.problem import Problem, Term
+from stiffax.problem.refresh import HELD_OUT, REPORTED, TRAINING, AbstractRefresh, Choice, draw_seed
+from stiffax.records import Run
+from stiffax.train import AbstractSetting, Observation
+
+BALANCED_AT = (0, 10, 30, 100, 300)  # accepted steps after which balanced weights are taken anew
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-3, 1e8
+ERROR_POINTS = 4000
+
+
+@dataclasses.dataclass(frozen=True)
+class Weights:
+    """Factors by label: fixed where the user gave one, balanced elsewhere."""
+
+    labels: tuple[str, ...]
+    owners: tuple[str, ...]
+    equations: tuple[bool, ...]
+    fixed: Mapping[str, float]
+    balanced: bool
+
+    def first(self) -> np.ndarray:
+        return np.array([self.fixed.get(o, 1.0) for o in self.owners])
+
+    def balance(self, squares: np.ndarray) -> np.ndarray:
+        """Factors that make the mean squared Jacobian row of every condition that of the equations."""
+        means = [s for s, e in zip(squares, self.equations, strict=True) if e and s > 0]
+        reference = np.mean(means) if means else 1.0
+        free = np.where(squares > 0, reference / np.maximum(squares, 1e-300), 1.0)
+        free = np.where(self.equations, 1.0, np.clip(free, SMALLEST_WEIGHT, LARGEST_WEIGHT))
+        return np.array([self.fixed.get(o, f) for o, f in zip(self.owners, free, strict=True)])
+
+
+def weights(problem: Problem, terms: tuple[Term, ...], given) -> Weights:
+    labels = tuple(label for t in terms for label in t.labels)
+    owners = tuple(owner for t in terms for owner in t.owners)
+    equations = tuple(t.condition is None for t in terms for _ in t.labels)
+    if given is None or given == "balanced":
+        return Weights(labels, owners, equations, {}, True)
+    if not isinstance(given, Mapping):
+        raise StiffaxError(f'weights: expected "balanced" or factors by name such as {{"walls": 10.0}}, got {given!r}.')
+    for name, value in given.items():
+        if name not in owners:
+            raise StiffaxError(f"weights: unknown name {name!r}.{nearest(name, dict.fromkeys(owners))}")
+        if not (np.isfinite(value) and value > 0):
+            raise StiffaxError(f"weights of {name!r}: expected a positive number, got {value!r}.")
+    return Weights(labels, owners, equations, dict(given), True)
+
+
+def on_device(term: Term, points: Points, targets: np.ndarray | None, most: int) -> TermPoints:
+    """Points with their shares, filled up with empty places to whole blocks."""
+    n = len(points.points)
+    power = 1 if term.group else 2  # a mean needs 1/density; a squared residual in a layer must not outshout the rest
+    share = points.density**-power / n
+    room = filled(n, most) - n
+
+    def whole(a):
+        return jnp.asarray(np.concatenate([a, np.repeat(a[:1], room, axis=0)]) if room else a, float)
+
+    normals = points.normals if points.normals is not None else np.zeros((n, 0))
+    targets = targets if targets is not None else np.zeros((n, 0))
+    share = np.concatenate([share, np.zeros(room)])
+    return TermPoints(whole(points.points), whole(normals), whole(targets), jnp.asarray(share, float))
+
+
+def draw_all(problem: Problem, layout: Layout, choices: Mapping[str, Choice], seed: int, stream: int):
+    """The points of every term for one stream and one seed; measured points are what they are."""
+    drawn = []
+    for number, term in enumerate(layout.terms):
+        given = term.condition.points(problem.names) if term.condition else None
+        if given is not None:
+            points, targets = Points(given, None, np.ones(len(given))), term.condition.targets()
+        else:
+            points, targets = choices[term.name].draw(term, draw_seed(seed, stream, 0, number)), None
+        drawn.append(on_device(term, points, targets, layout.most))
+    return tuple(drawn)
+
+
+def reference(problem: Problem, layout: Layout) -> Callable | None:
+    """(θ, coefficients, points) -> values and exact values of the fields that have a reference, one row each."""
+    covered = [f for f in problem.fields if f in problem.exact]
+    if not covered:
+        return None
+    columns = [problem.fields.index(f) for f in covered]
+
+    def both(θ, coefficients, point):
+        trained = layout.trained(θ)
+        everything = coefficients | trained.unknowns
+        got = trained.model(point, VALUE, everything).value[jnp.asarray(columns)]
+        known = {n: point[i] for i, n in enumerate(problem.coordinates)} | everything
+        want = [jnp.asarray(call(problem.exact[f], known, f"exact {f!r}"), point.dtype) for f in covered]
+        return jnp.stack([got, jnp.stack(want)])
+
+    def at(θ, coefficients, points):
+        return jnp.moveaxis(jax.lax.map(lambda p: both(θ, coefficients, p), points, batch_size=500), 0, -1)
+
+    return at
+
+
+class PhysicsSetting(AbstractSetting):
+    """A problem, its terms, and everything about points and weights that a run does not carry itself."""
+
+    def __init__(self, problem, layout, choices, refresh, weights, seed):
+        self.problem, self.layout, self.seed = problem, layout, seed
+        self.choices: Mapping[str, Choice] = choices
+        self.refresh: AbstractRefresh = refresh
+        self.weights: Weights = weights
+        self.every = refresh.every or 10
+        self.squares = Program(_mean_square_rows)
+        self.looking = Program(self._observation)
+        self.parts = Program(lambda system, θ, points: eqx.tree_at(lambda s: s.points, system, points).parts(θ))
+        self.alone = [layout.only(number) for number in range(len(layout.terms))]
+        self.magnitudes = [Program(_magnitudes) for _ in layout.terms]
+        self.sets = {}
+
+    # points and weights
+
+    def points(self, stream: int) -> tuple[TermPoints, ...]:
+        return draw_all(self.problem, self.layout, self.choices, self.seed, stream)
+
+    def system(self) -> PointSystem:
+        fixed = {n: jnp.asarray(v, float) for n, v in self.problem.fixed.items()}
+        return PointSystem(self.points(TRAINING), self._by_term(self.weights.first()), fixed, self.layout)
+
+    def _by_term(self, factors: np.ndarray) -> tuple[Array, ...]:
+        ends = np.cumsum([len(t.labels) for t in self.layout.terms])[:-1]
+        return tuple(jnp.asarray(part, float) for part in np.split(factors, ends))
+
+    def balanced(self, run: Run) -> Run:
+        if not self.weights.balanced:
+            return run
+        factors = self.weights.balance(np.asarray(self.squares(run.system, run.θ), float))
+        return eqx.tree_at(lambda r: r.system.weights, run, self._by_term(factors))
+
+    def next(self, accepted):
+        stops = [(accepted // self.every + 1) * self.every]
+        return min([*stops, *(n for n in BALANCED_AT if n > accepted)])
+
+    def renew(self, run):
+        accepted = int(run.accepted)
+        if self.refresh.every and accepted % self.refresh.every == 0:
+            run = eqx.tree_at(lambda r: r.system.points, run, self._redrawn(run, accepted))
+        return self.balanced(run) if accepted in BALANCED_AT else run
+
+    def _redrawn(self, run: Run, accepted: int) -> tuple[TermPoints, ...]:
+        new = []
+        for number, (term, old) in enumerate(zip(self.layout.terms, run.system.points, strict=True)):
+            if term.condition is not None and term.condition.points(self.problem.names) is not None:
+                new.append(old)
+                continue
+            seed = draw_seed(self.seed, TRAINING, accepted, number)
+            points = self.refresh.draw(term, self.choices[term.name], seed, lambda t, p: self._sizes(run, number, p))
+            new.append(on_device(term, points, None, self.layout.most))
+        return tuple(new)
+
+    def _sizes(self, run: Run, number: int, points: np.ndarray) -> np.ndarray:
+        n = len(points)
+        own = TermPoints(jnp.asarray(points), jnp.zeros((n, 0)), jnp.zeros((n, 0)), jnp.ones(n))
+        system = eqx.tree_at(
+            lambda s: (s.points, s.weights, s.layout),
+            run.system,
+            ((own,), (run.system.weights[number],), self.alone[number]),
+        )
+        return np.asarray(self.magnitudes[number](system, run.θ))
+
+    # looking
+
+    def observe(self, run, θ):
+        if not self.sets:
+            at = error_points(self.problem)
+            self.sets = {"held out": self.points(HELD_OUT), "error": jnp.asarray(at, float)}
+        return self.looking(run.system, θ, self.sets["held out"], self.sets["error"])
+
+    def _observation(self, system: PointSystem, θ, held_out, error_points):
+        held = eqx.tree_at(lambda s: s.points, system, held_out)
+        at = reference(self.problem, self.layout)
+        if at is None:
+            return Observation(held.parts(θ), jnp.asarray(jnp.nan, θ.dtype))
+        got, want = at(θ, system.coefficients, error_points)
+        relative = jnp.linalg.norm(got - want, axis=1) / jnp.linalg.norm(want, axis=1)
+        return Observation(held.parts(θ), jnp.max(relative))
+
+    def final(self, run: Run) -> tuple[np.ndarray, np.ndarray]:
+        """Mean squares by label of the best parameters: on the points of training, and on ones never looked at."""
+        reported = self.points(REPORTED)
+        seen = [self.parts(run.system, run.best, points) for points in (run.system.points, reported)]
+        return np.asarray(seen[0]), np.asarray(seen[1])
+
+    def judge(self, run, parts):
+        return float(np.sum(np.concatenate([np.asarray(w) for w in run.system.weights]) * np.asarray(parts)))
+
+    @property
+    def compile_seconds(self) -> float:
+        return sum(p.seconds for p in (self.squares, self.looking, self.parts, *self.magnitudes))
+
+
+def error_points(problem: Problem) -> np.ndarray:
+    region = problem.region(problem.domain)
+    return Sobol().draw(region, ERROR_POINTS, 987654321).points
+
+
+def _mean_square_rows(system: PointSystem, θ) -> Array:
+    """The mean squared Jacobian row by label, without weights."""
+    ones = tuple(jnp.ones_like(w) for w in system.weights)
+    bare = eqx.tree_at(lambda s: s.weights, system, ones)
+    squares = bare.linearise(θ).row_norms() ** 2
+    found, start = [], 0
+    for term, points in zip(system.layout.terms, system.points, strict=True):
+        width = len(term.labels)
+        size = width * (1 if term.group else points.share.shape[0])
+        found.append(squares[start : start + size].reshape(-1, width).sum(0))
+        start += size
+    return jnp.concatenate(found)
+
+
+def _magnitudes(system: PointSystem, θ) -> Array:
+    """How large the rows of the only term are, at each of its points."""
+    return jnp.linalg.norm(system.residuals(θ).reshape(-1, len(system.layout.terms[0].labels)), axis=1)

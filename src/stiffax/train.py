@@ -1,0 +1,281 @@
+"""The one loop, where what and how meet.
+
+Attempts run inside one compiled program, a chunk of them at a time; between chunks, and only there, points are
+renewed, the held-out residual is looked at, a checkpoint is written, a person is told, and the run may end. What a
+chunk computes does not depend on where chunks are cut.
+"""
+
+import abc
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from stiffax.cache import Program
+from stiffax.integrators.base import AbstractIntegrator
+from stiffax.records import Progress, Result, Row, Run, work
+from stiffax.system import AbstractLoss
+
+MOST_REFUSALS = 60  # in a row: α has then shrunk by 4⁶⁰
+CHUNK_SECONDS = 0.7
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """When to end. `target` is on the error where there is a reference, else on the held-out residual."""
+
+    steps: int | None = None
+    seconds: float | None = None
+    target: float | None = None
+    stagnation: bool = True
+
+
+class Observation(eqx.Module):
+    """What is seen of a run between chunks: the held-out mean squares by part, and the error if there is a reference."""
+
+    parts: Float[Array, " parts"]
+    error: Float[Array, ""]
+
+
+class AbstractSetting(abc.ABC):
+    """What the loop asks of the physics between chunks."""
+
+    every: int  # accepted steps between looks
+
+    @abc.abstractmethod
+    def next(self, accepted: int) -> int:
+        """The next count of accepted steps at which the loop must stop to renew."""
+
+    @abc.abstractmethod
+    def renew(self, run: Run) -> Run:
+        """The run with the points and weights that belong to its count of accepted steps."""
+
+    @abc.abstractmethod
+    def observe(self, run: Run, θ: Array) -> Observation:
+        """A look at some parameters, on points that are never trained on."""
+
+    @abc.abstractmethod
+    def judge(self, run: Run, parts: Array) -> float:
+        """One number for the held-out mean squares, with the run's weights: comparable to its loss."""
+
+
+def begin(system: AbstractLoss, θ: Array, integrator: AbstractIntegrator) -> Run:
+    """The run before its first step."""
+    zero, nan = jnp.asarray(0), jnp.asarray(jnp.nan, θ.dtype)
+    parts = jnp.full(system.parts(θ).shape, jnp.inf, θ.dtype)
+    α = jnp.asarray(integrator.controller.start, θ.dtype)
+    return Run(θ, system, integrator.init(system, θ), α, zero, zero, zero, nan, work(), θ, parts)
+
+
+def attempts(integrator: AbstractIntegrator) -> Callable[[Run, Array, Array], Run]:
+    """(run, until, budget) -> the run after at most `budget` attempts, with no more than `until` accepted steps."""
+
+    def going(run, until, end):
+        tried = run.accepted + run.refused
+        return (run.accepted < until) & (tried < end) & (run.streak < MOST_REFUSALS)
+
+    def one_attempt(run: Run, prepared) -> Run:
+        step = integrator.attempt(run.system, run.θ, run.integrator, prepared, run.α)
+        verdict = integrator.controller.judge(step, run.α)
+        keep = verdict.keep
+
+        def choose(new, old):
+            return jax.tree.map(lambda a, b: jnp.where(keep, a, b), new, old)
+
+        return eqx.tree_at(
+            lambda r: (r.θ, r.integrator, r.α, r.accepted, r.refused, r.streak, r.loss, r.work),
+            run,
+            (
+                choose(step.θ, run.θ),
+                choose(step.state, run.integrator),
+                verdict.α.astype(run.α.dtype),
+                run.accepted + keep,
+                run.refused + ~keep,
+                jnp.where(keep, 0, run.streak + 1),
+                jnp.where(keep, step.after, step.before),
+                run.work + step.work,
+            ),
+        )
+
+    def one_step(run: Run, until, end) -> Run:
+        """Prepare once, then try until a step is accepted."""
+        prepared, start = integrator.prepare(run.system, run.θ, run.integrator), run.accepted
+        return jax.lax.while_loop(
+            lambda r: (r.accepted == start) & going(r, until, end), lambda r: one_attempt(r, prepared), run
+        )
+
+    def chunk(run: Run, until, budget) -> Run:
+        end = run.accepted + run.refused + budget
+        return jax.lax.while_loop(lambda r: going(r, until, end), lambda r: one_step(r, until, end), run)
+
+    return chunk
+
+
+@dataclasses.dataclass
+class Clock:
+    """Wall time of the whole solve, earlier sittings included."""
+
+    earlier: float = 0.0
+    start: float = dataclasses.field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        return self.earlier + time.perf_counter() - self.start
+
+
+@dataclasses.dataclass
+class Loop:
+    """One run of the loop: the run itself goes in and comes out; the rest is what surrounds it."""
+
+    integrator: AbstractIntegrator
+    setting: AbstractSetting
+    limits: Limits
+    clock: Clock
+    history: list[Row]
+    watch: Callable[[Progress], None]
+    save: Callable[[Run, list[Row]], None]
+    last: bool = True  # whether the run ends with this loop, or another phase follows
+
+    def __post_init__(self):
+        self.chunk = Program(attempts(self.integrator))
+        self.per_attempt = math.inf
+        self.saved = self.clock.seconds
+
+    def go(self, run: Run) -> tuple[Run, Result]:
+        """Train until something ends it. Ctrl-C returns what there is."""
+        try:
+            while True:
+                run, result = self._advance(run)
+                if result is not None:
+                    return run, result
+        except KeyboardInterrupt:
+            return self._look(run), Result("interrupted", "stopped by Ctrl-C; this is the solution so far.", True)
+
+    def _advance(self, run: Run) -> tuple[Run, Result | None]:
+        accepted = int(run.accepted)
+        until = self.setting.next(accepted)
+        if self.limits.steps is not None:
+            until = min(until, self.limits.steps)
+        budget = 1 if math.isinf(self.per_attempt) else max(1, int(CHUNK_SECONDS / self.per_attempt))
+        if self.chunk.compiled is None:
+            self._tell("compiling", run)
+        run = self._timed(run, until, budget)
+        result = self._ended(run)
+        if int(run.accepted) >= until or result is not None:
+            run = self._look(run)
+            result = result or self._satisfied(run)
+            if result is None:
+                run = self.setting.renew(run)
+        self._tell("training", run)
+        if result is None and self.clock.seconds - self.saved > 2.0:
+            self.save(run, self.history)
+            self.saved = self.clock.seconds
+        return run, result
+
+    def _timed(self, run, until, budget):
+        fresh = self.chunk.compiled is None
+        before, start = int(run.accepted) + int(run.refused), time.perf_counter()
+        run = jax.block_until_ready(self.chunk(run, jnp.asarray(until), jnp.asarray(budget)))
+        tried = int(run.accepted) + int(run.refused) - before
+        if tried and not fresh:
+            self.per_attempt = (time.perf_counter() - start) / tried
+        elif fresh:
+            self.per_attempt = max(time.perf_counter() - start - self.chunk.seconds, 1e-4)
+        return run
+
+    def _look(self, run: Run) -> Run:
+        """Look at the held-out residual, remember the best parameters, write a row of history."""
+        seen = self.setting.observe(run, run.θ)
+        value, best = self.setting.judge(run, seen.parts), self.setting.judge(run, run.best_parts)
+        if value <= best or not math.isfinite(best):
+            run = eqx.tree_at(lambda r: (r.best, r.best_parts), run, (run.θ, seen.parts))
+        error = float(seen.error)
+        row = Row(
+            int(run.accepted),
+            int(run.refused),
+            self.clock.seconds,
+            float(run.loss),
+            float(run.α),
+            value,
+            None if math.isnan(error) else error,
+        )
+        if not self.history or self.history[-1].steps != row.steps or self.history[-1].refused != row.refused:
+            self.history.append(row)
+        return run
+
+    def _tell(self, phase: str, run: Run) -> None:
+        last = self.history[-1] if self.history else None
+        self.watch(
+            Progress(
+                phase,
+                int(run.accepted),
+                int(run.refused),
+                float(run.loss),
+                float(run.α),
+                last.validation if last else math.nan,
+                last.error if last else None,
+                self.clock.seconds,
+                self.limits.seconds,
+                self.limits.steps,
+            )
+        )
+
+    def _ended(self, run: Run) -> Result | None:
+        """What ends a run whatever the held-out residual says."""
+        if int(run.streak) >= MOST_REFUSALS:
+            return _gave_up(run)
+        if self.limits.steps is not None and int(run.accepted) >= self.limits.steps:
+            if not self.last:
+                return Result("phase", "this phase is done.", True)
+            return Result("steps", f"did the {self.limits.steps} steps asked for.", True)
+        if self.limits.seconds is not None and self.clock.seconds >= self.limits.seconds:
+            return Result("time", f"used the {self.limits.seconds:g} s asked for.", True)
+        return None
+
+    def _satisfied(self, run: Run) -> Result | None:
+        last, target = self.history[-1], self.limits.target
+        if target is not None:
+            reached = last.error if last.error is not None else math.sqrt(last.validation)
+            what = "relative L2 error" if last.error is not None else "held-out residual"
+            if reached <= target:
+                return Result("target", f"reached the target: {what} {reached:.1e} ≤ {target:g}.", True)
+        if self.limits.stagnation and stagnates([(r.steps, r.validation) for r in self.history]):
+            return Result(
+                "stagnation",
+                "the held-out residual no longer falls: the network, the points or the precision allow no more. "
+                "A wider network, more points or another seed may go further.",
+                True,
+            )
+        return None
+
+
+def stagnates(seen: list[tuple[int, float]]) -> bool:
+    """Whether the smallest held-out value has hardly fallen over the last third of the steps, 300 at least."""
+    now = seen[-1][0]
+    since = now - max(300, now // 3)
+    before = [value for steps, value in seen if steps <= since]
+    return bool(before) and min(value for _, value in seen) > 0.8 * min(before)
+
+
+def _gave_up(run: Run) -> Result:
+    if np.isfinite(float(run.loss)) and int(run.accepted):
+        return Result(
+            "converged",
+            f"{MOST_REFUSALS} steps in a row could not lower the loss: it has reached the floor of rounding. "
+            "More points or another network may go further.",
+            True,
+        )
+    what = "does not fall from the start" if np.isfinite(float(run.loss)) else "is not finite"
+    return Result(
+        "gave up",
+        f"{MOST_REFUSALS} steps in a row were refused: the loss {what}; the last good parameters are kept. "
+        "Causes: an equation that is not finite somewhere (log, sqrt or division near zero), or a learning rate that "
+        "is too large.",
+        False,
+    )
