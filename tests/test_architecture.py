@@ -19,12 +19,12 @@ LAYERS = (
     ("network",),
     ("zoo",),
     ("inner",),
-    ("integrators",),
     ("controllers",),
-    ("train",),
-    ("plan",),
-    ("solution", "checkpoint"),
-    ("solve",),
+    ("integrators",),
+    ("train", "checkpoint"),
+    ("setting", "plan"),
+    ("solution",),
+    ("solve", "minimise"),
     ("callbacks",),
     ("diagnostics",),
     ("report",),
@@ -38,7 +38,7 @@ FAMILIES = {"zoo", "inner", "integrators", "controllers"}
 # Module -> the layers that it may import late, because they are slow or stand above it.
 DOORS = {"__init__": {"report", "experiments"}, "solution": {"report"}}
 LOOPS = {"train", "inner", "diagnostics"}
-CONFIGURES = {"cli"}
+CONFIGURES = {"cli", "cache"}
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 FILE_LINES, FUNCTION_LINES = 320, 70
 

@@ -23,7 +23,6 @@ class Fake:
     exact: dict[str, Callable]
     unknown: tuple[str, ...] = ()
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
-    name: str = "fake"
 
     @property
     def fields(self):
@@ -50,6 +49,9 @@ class Fake:
 
     def error(self):
         return {name: SimpleNamespace(rel_l2=3.2e-4, linf=1e-3) for name in self.exact if name not in self.unknown}
+
+    def summary(self):
+        return {"problem": "fake"}
 
     def residual(self):
         return {"poisson": 4.5e-5, "walls": 1e-6}

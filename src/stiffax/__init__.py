@@ -9,6 +9,8 @@ from stiffax.errors import StiffaxError as StiffaxError
 from stiffax.inner.gauss_newton import GaussNewton as GaussNewton
 from stiffax.integrators.explicit import ExplicitEuler as ExplicitEuler
 from stiffax.integrators.implicit import ImplicitEuler as ImplicitEuler
+from stiffax.minimise import Minimum as Minimum
+from stiffax.minimise import minimise as minimise
 from stiffax.network.inputs import FourierInput as FourierInput
 from stiffax.network.inputs import PeriodicInput as PeriodicInput
 from stiffax.network.mlp import MLP as MLP
@@ -16,6 +18,7 @@ from stiffax.network.modified import ModifiedMLP as ModifiedMLP
 from stiffax.network.starts import Fronts as Fronts
 from stiffax.network.starts import Glorot as Glorot
 from stiffax.network.starts import Siren as Siren
+from stiffax.network.opaque import Opaque as Opaque
 from stiffax.plan import Phase as Phase
 from stiffax.problem.coefficients import Range as Range
 from stiffax.problem.coefficients import Unknown as Unknown

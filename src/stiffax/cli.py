@@ -5,12 +5,9 @@ Exit code 0: ended as asked; 1: failed; 2: wrong use, told in one message.
 
 import contextlib
 import dataclasses
-import json
 import math
 import sys
-import warnings
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,27 +20,16 @@ import stiffax as sx
 from stiffax import checkpoint, zoo
 from stiffax.callbacks.live import LiveLine
 from stiffax.errors import StiffaxError
+from stiffax.precision import PRECISIONS
 from stiffax.problem.script import errors_of, from_file
 from stiffax.report.images import image_path
-from stiffax.report.terminal import answer, reference, spelled, table
+from stiffax.report.terminal import answer, as_object, reference, spelled, table
 
 EXPLICIT = {"sgd": optax.sgd, "adam": optax.adam}  # those that take a rate
 RATE = 1e-3
 WIDTH, DEPTH = 30, 2  # where only one of the two is given
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
-
-
-class Optimizer(StrEnum):
-    default = "default"
-    sgd = "sgd"
-    adam = "adam"
-    lbfgs = "lbfgs"
-
-
-class Precision(StrEnum):
-    float64 = "float64"
-    float32 = "float32"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,16 +68,11 @@ class Request:
             "network": sx.MLP(width=self.width or WIDTH, depth=self.depth or DEPTH) if shaped else None,
             "optimizer": self.stepping(),
             "points": self.points or None,
-            "steps": self.steps,
-            "time_limit": self.time_limit,
-            "target": self.target,
-            "seed": self.seed,
-            "precision": self.precision,
             "source": dataclasses.asdict(self),
-        }
+        } | {name: getattr(self, name) for name in ("steps", "time_limit", "target", "seed", "precision")}
 
     def stepping(self):
-        if self.alpha is not None and self.optimizer != Optimizer.default:
+        if self.alpha is not None and self.optimizer != "default":
             raise StiffaxError(f"--alpha belongs to --optimizer default, not to {self.optimizer}.")
         if self.rate is not None and self.optimizer not in EXPLICIT:
             raise StiffaxError(
@@ -99,23 +80,53 @@ class Request:
             )
         if self.optimizer in EXPLICIT:
             return sx.ExplicitEuler(transform=EXPLICIT[self.optimizer](RATE if self.rate is None else self.rate))
-        if self.optimizer == Optimizer.lbfgs:
+        if self.optimizer == "lbfgs":
             return sx.ExplicitEuler(transform=optax.lbfgs())
         return None if self.alpha is None else sx.ImplicitEuler(controller=sx.GainRatio(start=self.alpha))
 
 
-def positive(value: float | None) -> float | None:
-    if value is not None and not (math.isfinite(value) and value > 0):
-        raise typer.BadParameter(f"expected a number above 0, got {value:g}.")
-    return value
+def number(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise typer.BadParameter(f"expected a number above 0, got {text}.")
+
+
+def whole(lowest: int) -> Callable[[str], int]:
+    def parsed(text: str | int) -> int:  # typer sends defaults through here as well
+        if str(text).isdecimal() and int(text) >= lowest:
+            return int(text)
+        raise typer.BadParameter(f"expected a whole number, {lowest} or more, got {text}.")
+
+    return parsed
+
+
+def pair(text: str) -> tuple[str, str]:
+    name, _, value = (part.strip() for part in text.partition("="))
+    if not (name and value):
+        raise typer.BadParameter(f"expected a name, = and a number, got {text}.")
+    return name, value
+
+
+def counted(text: str) -> tuple[str, int]:
+    name, value = pair(text)
+    return name, whole(1)(value)
+
+
+def one_of(known: tuple[str, ...]) -> Callable[[str], str]:
+    def chosen(text: str) -> str:
+        if text in known:
+            return text
+        raise typer.BadParameter(f"expected {', '.join(known[:-1])} or {known[-1]}, got {text}.")
+
+    return chosen
 
 
 def option(name: str, text: str, **settings: Any) -> Any:
     return typer.Option(name, help=text, show_default=False, **settings)
 
 
-Whole = {"min": 1, "metavar": "N"}
-Number = {"callback": positive, "metavar": "X"}
+OPTIMIZERS = ("default", *EXPLICIT, "lbfgs")
 PlotFile = Annotated[Path | None, option("--plot", "Draw the solution into a PNG, PDF or SVG file.", metavar="FILE")]
 AsJson = Annotated[bool, option("--json", "Print one JSON object on standard output, and nothing else there.")]
 
@@ -153,12 +164,9 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A problem tha
     entry = zoo.get(name)
     problem = entry.problem()
     typer.echo(entry.text + "\n")
-    rows = [
-        ("settings", spelled(entry.settings) or "none"),
-        ("coordinates", ", ".join(problem.coordinates)),
-        ("fields", ", ".join(problem.fields)),
-        ("equations", ", ".join(problem.equations)),
-        ("conditions", ", ".join(problem.conditions)),
+    rows = [("settings", spelled(entry.settings))]
+    rows += [(what, ", ".join(getattr(problem, what))) for what in ("coordinates", "fields", "equations", "conditions")]
+    rows += [
         ("to be found", ", ".join(problem.unknowns)),
         ("reference", reference(problem, entry.reference_error)),
         ("solve it", " ".join(["stiffax solve", name, *(f"--set {k}={v:.6g}" for k, v in entry.settings.items())])),
@@ -169,25 +177,35 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A problem tha
 @app.command()
 def solve(
     problem: Annotated[str, typer.Argument(metavar="NAME|FILE.py", help="Of the zoo, or a file with `problem = ...`.")],
-    seed: Annotated[int, option("--seed", "Of everything random; 0 by default.", min=0, metavar="N")] = 0,
-    steps: Annotated[int | None, option("--steps", "End after so many accepted steps.", **Whole)] = None,
-    time_limit: Annotated[float | None, option("--time-limit", "End after so many seconds.", **Number)] = None,
-    target: Annotated[float | None, option("--target", "End at this error (or held-out residual).", **Number)] = None,
-    settings: Annotated[
-        list[str] | None, option("--set", "A setting of the problem: eps=0.001.", metavar="NAME=X")
+    seed: Annotated[int, option("--seed", "Of everything random; 0 by default.", parser=whole(0), metavar="N")] = 0,
+    steps: Annotated[
+        int | None, option("--steps", "End after so many accepted steps.", parser=whole(1), metavar="N")
     ] = None,
-    optimizer: Annotated[Optimizer, option("--optimizer", "The implicit default, or a baseline.")] = Optimizer.default,
-    rate: Annotated[float | None, option("--rate", "The learning rate of sgd and adam.", **Number)] = None,
-    alpha: Annotated[float | None, option("--alpha", "Where the step size of the default starts.", **Number)] = None,
-    width: Annotated[int | None, option("--width", "Neurons in a layer.", **Whole)] = None,
-    depth: Annotated[int | None, option("--depth", "Hidden layers.", **Whole)] = None,
-    points: Annotated[list[str] | None, option("--points", "How many: poisson=4000.", metavar="NAME=N")] = None,
-    precision: Annotated[Precision, option("--precision", "Of all numbers.")] = Precision.float64,
+    time_limit: Annotated[
+        float | None, option("--time-limit", "End after so many seconds.", parser=number, metavar="X")
+    ] = None,
+    target: Annotated[
+        float | None, option("--target", "End at this error (or held-out residual).", parser=number, metavar="X")
+    ] = None,
+    settings: Annotated[list[Any] | None, option("--set", "As eps=0.001.", parser=pair, metavar="NAME=X")] = None,
+    optimizer: Annotated[str, option("--optimizer", "default|sgd|adam|lbfgs", parser=one_of(OPTIMIZERS))] = "default",
+    rate: Annotated[
+        float | None, option("--rate", "The learning rate of sgd and adam.", parser=number, metavar="X")
+    ] = None,
+    alpha: Annotated[
+        float | None, option("--alpha", "Where the step size of the default starts.", parser=number, metavar="X")
+    ] = None,
+    width: Annotated[int | None, option("--width", "Neurons in a layer.", parser=whole(1), metavar="N")] = None,
+    depth: Annotated[int | None, option("--depth", "Hidden layers.", parser=whole(1), metavar="N")] = None,
+    points: Annotated[
+        list[Any] | None, option("--points", "As poisson=4000.", parser=counted, metavar="NAME=N")
+    ] = None,
+    precision: Annotated[str, option("--precision", "float64|float32", parser=one_of(PRECISIONS))] = "float64",
     out: Annotated[Path | None, option("--out", "A folder for checkpoints and the solution.", metavar="DIR")] = None,
     plot: PlotFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Solve a problem of the zoo, or the one that a Python file calls `problem`.
+    """Solve a problem of the zoo, or that of a file.
 
     Example: stiffax solve boundary-layer --set eps=0.001 --time-limit 30 --plot layer.png
     """
@@ -195,9 +213,9 @@ def solve(
         raise StiffaxError(f"no such file: {problem}")
     request = Request(
         problem=str(Path(problem).resolve()) if is_file(problem) else problem,
-        settings=pairs("--set", settings, "eps=0.001"),
-        points={name: count(name, text) for name, text in pairs("--points", points, "poisson=4000").items()},
-        optimizer=str(optimizer),
+        settings=dict(settings or []),
+        points=dict(points or []),
+        optimizer=optimizer,
         rate=rate,
         alpha=alpha,
         width=width,
@@ -206,7 +224,7 @@ def solve(
         time_limit=time_limit,
         target=target,
         seed=seed,
-        precision=str(precision),
+        precision=precision,
     )
     carry_out(request, out, plot, as_json, lambda problem, **arguments: sx.solve(problem, out=out, **arguments))
 
@@ -217,7 +235,9 @@ def resume(
     plot: PlotFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a run that was stopped, in the same bits; a finished one prints its answer.
+    """Go on with a run that was stopped.
+
+    It ends in the same bits as if it had not been stopped; a finished run prints its answer.
 
     Example: stiffax resume runs/layer
     """
@@ -235,8 +255,7 @@ def carry_out(request: Request, out: Path | None, plot: Path | None, as_json: bo
     if plot is not None:
         image_path(plot)
     aside = contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext()
-    with aside, errors_of(request.file), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # those of a solution are printed below
+    with aside, errors_of(request.file):
         problem = request.posed()
         with LiveLine(Console(stderr=True, highlight=False)) as line:
             solution = run(problem, callback=line, **request.arguments())
@@ -245,7 +264,7 @@ def carry_out(request: Request, out: Path | None, plot: Path | None, as_json: bo
     for warning in solution.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if as_json:
-        typer.echo(json.dumps(finite(solution.summary()), indent=2))
+        typer.echo(as_object(solution))
     else:
         table(answer(problem, solution, plot, out))
     met = request.target is None or solution.result.name == "target"
@@ -253,31 +272,18 @@ def carry_out(request: Request, out: Path | None, plot: Path | None, as_json: bo
     raise typer.Exit(0 if asked else 1)
 
 
-def finite(value: Any) -> Any:
-    """The same without what JSON cannot say: numbers that are not finite become null."""
-    if isinstance(value, dict):
-        return {name: finite(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def pairs(name: str, given: list[str] | None, example: str) -> dict[str, str]:
-    split = [[part.strip() for part in text.partition("=")] for text in given or []]
-    for text, (key, _, value) in zip(given or [], split, strict=True):
-        if not (key and value):
-            raise StiffaxError(f"{name} {text!r}: expected a name and a number, such as {example}.")
-    return {key: value for key, _, value in split}
-
-
-def count(name: str, text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise StiffaxError(f"--points {name}={text}: expected a whole number above 0, such as {name}=4000.")
-    return int(text)
-
-
 def is_file(problem: str) -> bool:
     return problem.endswith(".py") or Path(problem).name != problem
+
+
+def misused(error: Any) -> str:
+    """What was wrong with the command line, and where the right words are."""
+    told = error.format_message()
+    told += "" if told.endswith((".", "?")) else "."
+    known = getattr(error.ctx.command, "commands", None) if error.ctx else None
+    if known:
+        return f"{told} Known here: {', '.join(known)}."
+    return f"{told} See {error.ctx.command_path} --help." if error.ctx else told
 
 
 def main() -> None:
@@ -286,7 +292,7 @@ def main() -> None:
         code = typer.main.get_command(app).main(prog_name="stiffax", standalone_mode=False) or 0
     except typer.TyperException as error:
         code = 2
-        typer.echo(error.format_message() if hasattr(error, "format_message") else str(error), err=True)
+        typer.echo(misused(error), err=True)
     except StiffaxError as error:
         code = 2
         typer.echo(str(error), err=True)

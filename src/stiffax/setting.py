@@ -12,6 +12,7 @@ from jaxtyping import Array
 from stiffax.cache import Program
 from stiffax.errors import StiffaxError
 from stiffax.jets import VALUE
+from stiffax.network.composition import output_scales
 from stiffax.problem.names import call, nearest
 from stiffax.problem.physics import Layout, PointSystem, TermPoints, filled
 from stiffax.problem.points import Points, Sobol
@@ -38,12 +39,19 @@ class Weights:
     def first(self) -> np.ndarray:
         return np.array([self.fixed.get(o, 1.0) for o in self.owners])
 
-    def balance(self, squares: np.ndarray) -> np.ndarray:
-        """Factors that make the mean squared Jacobian row of every condition that of the equations."""
-        means = [s for s, e in zip(squares, self.equations, strict=True) if e and s > 0]
-        reference = np.mean(means) if means else 1.0
-        free = np.where(squares > 0, reference / np.maximum(squares, 1e-300), 1.0)
-        free = np.where(self.equations, 1.0, np.clip(free, SMALLEST_WEIGHT, LARGEST_WEIGHT))
+    def balance(self, squares: np.ndarray, now: np.ndarray) -> np.ndarray:
+        """Factors that make the mean squared Jacobian row of every condition that of the equations.
+
+        Equations are balanced against each other once, at the start, where `now` is the factors of `first`: their
+        product stays one. The factors of conditions move far during a run, those of the equations are kept.
+        """
+        equations = np.array(self.equations) & (squares > 0)
+        weighted = squares * now
+        level = np.exp(np.mean(np.log(weighted[equations]))) if equations.any() else 1.0
+        free = np.where(squares > 0, level / np.maximum(squares, 1e-300), 1.0)
+        kept = np.array(self.equations) & (not np.array_equal(now, self.first()))
+        free = np.where(self.equations, free, np.clip(free, SMALLEST_WEIGHT, LARGEST_WEIGHT))
+        free = np.where(kept, now, free)
         return np.array([self.fixed.get(o, f) for o, f in zip(self.owners, free, strict=True)])
 
 
@@ -61,6 +69,11 @@ def weights(problem: Problem, terms: tuple[Term, ...], given) -> Weights:
         if not (np.isfinite(value) and value > 0):
             raise StiffaxError(f"weights of {name!r}: expected a positive number, got {value!r}.")
     return Weights(labels, owners, equations, dict(given), True)
+
+
+def loss_unit(problem: Problem) -> float:
+    """The mean square of the fields' sizes: divided by it, a loss of kelvins is one of order 1."""
+    return float(np.mean([scale.size**2 for scale in output_scales(problem).values()]))
 
 
 def on_device(term: Term, points: Points, targets: np.ndarray | None, most: int) -> TermPoints:
@@ -121,6 +134,7 @@ class PhysicsSetting(AbstractSetting):
         self.choices: Mapping[str, Choice] = choices
         self.refresh: AbstractRefresh = refresh
         self.weights: Weights = weights
+        self.unit = loss_unit(problem)
         self.every = refresh.every or 10
         self.squares = Program(_mean_square_rows)
         self.looking = Program(self._observation)
@@ -140,12 +154,16 @@ class PhysicsSetting(AbstractSetting):
 
     def _by_term(self, factors: np.ndarray) -> tuple[Array, ...]:
         ends = np.cumsum([len(t.labels) for t in self.layout.terms])[:-1]
-        return tuple(jnp.asarray(part, float) for part in np.split(factors, ends))
+        return tuple(jnp.asarray(part, float) for part in np.split(factors / self.unit, ends))
+
+    def factors(self, run: Run) -> np.ndarray:
+        """The weights by label, without the unit of the loss."""
+        return np.concatenate([np.asarray(w, np.float64) for w in run.system.weights]) * self.unit
 
     def balanced(self, run: Run) -> Run:
         if not self.weights.balanced:
             return run
-        factors = self.weights.balance(np.asarray(self.squares(run.system, run.θ), float))
+        factors = self.weights.balance(np.asarray(self.squares(run.system, run.θ), float), self.factors(run))
         return eqx.tree_at(lambda r: r.system.weights, run, self._by_term(factors))
 
     def next(self, accepted):
@@ -172,11 +190,7 @@ class PhysicsSetting(AbstractSetting):
     def _sizes(self, run: Run, number: int, points: np.ndarray) -> np.ndarray:
         n = len(points)
         own = TermPoints(jnp.asarray(points), jnp.zeros((n, 0)), jnp.zeros((n, 0)), jnp.ones(n))
-        system = eqx.tree_at(
-            lambda s: (s.points, s.weights, s.layout),
-            run.system,
-            ((own,), (run.system.weights[number],), self.alone[number]),
-        )
+        system = PointSystem((own,), (run.system.weights[number],), run.system.coefficients, self.alone[number])
         return np.asarray(self.magnitudes[number](system, run.θ))
 
     # looking

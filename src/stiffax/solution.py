@@ -14,10 +14,12 @@ import numpy as np
 from stiffax.errors import StiffaxError
 from stiffax.jets import Basis, Key
 from stiffax.precision import computing
+from stiffax.problem.domains import AbstractDomain
 from stiffax.problem.fields import Names
 from stiffax.problem.names import call, nearest
 from stiffax.problem.physics import Trained
 from stiffax.problem.problem import Problem
+from stiffax.problem.spec import from_spec
 from stiffax.records import Result, Row
 
 BATCH = 1000
@@ -123,7 +125,7 @@ class Facts:
     fields: tuple[str, ...]
     space: tuple[int, ...]
     bounds: tuple[tuple[float, float], ...]
-    domain: dict | None
+    domain: dict
     keys: tuple[Key, ...]
     coefficients: dict[str, float]
     errors: dict[str, FieldError]
@@ -172,6 +174,14 @@ class Solution:
     @property
     def coordinates(self) -> tuple[str, ...]:
         return self.facts.coordinates
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        return self.facts.bounds
+
+    @property
+    def domain(self) -> AbstractDomain:
+        return from_spec(self.facts.domain)
 
     @property
     def coefficients(self) -> dict[str, float]:

@@ -240,7 +240,7 @@ class _Sitting:
             warnings=self.warnings,
             parameters=int(run.θ.size),
             points={n: self.choices[n].count for t in self.terms for n in {t.name}},
-            weights={n: float(w) for n, w in zip(labels, np.concatenate(run.system.weights), strict=True)},
+            weights={n: float(w) for n, w in zip(labels, self.setting.factors(run), strict=True)},
             network=self.settings["network"],
             precision=self.asked.precision,
             device=jax.devices()[0].device_kind,

@@ -24,6 +24,7 @@ from stiffax.system import AbstractLoss
 
 MOST_REFUSALS = 60  # in a row: α has then shrunk by 4⁶⁰
 CHUNK_SECONDS = 0.7
+SAVE_SECONDS = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +69,7 @@ class AbstractSetting(abc.ABC):
 def begin(system: AbstractLoss, θ: Array, integrator: AbstractIntegrator) -> Run:
     """The run before its first step."""
     zero, nan = jnp.asarray(0), jnp.asarray(jnp.nan, θ.dtype)
-    parts = jnp.full(system.parts(θ).shape, jnp.inf, θ.dtype)
+    parts = jnp.full(jax.eval_shape(system.parts, θ).shape, jnp.inf, θ.dtype)
     α = jnp.asarray(integrator.controller.start, θ.dtype)
     return Run(θ, system, integrator.init(system, θ), α, zero, zero, zero, nan, work(), θ, parts)
 
@@ -173,7 +174,7 @@ class Loop:
             if result is None:
                 run = self.setting.renew(run)
         self._tell("training", run)
-        if result is None and self.clock.seconds - self.saved > 2.0:
+        if result is None and self.clock.seconds - self.saved > SAVE_SECONDS:
             self.save(run, self.history)
             self.saved = self.clock.seconds
         return run, result
@@ -260,7 +261,7 @@ def stagnates(seen: list[tuple[int, float]]) -> bool:
     now = seen[-1][0]
     since = now - max(300, now // 3)
     before = [value for steps, value in seen if steps <= since]
-    return bool(before) and min(value for _, value in seen) > 0.8 * min(before)
+    return bool(before) and min(value for _, value in seen) >= 0.8 * min(before)
 
 
 def _gave_up(run: Run) -> Result:

@@ -5,10 +5,11 @@ import time
 
 from rich.console import Console
 from rich.live import Live
-from rich.spinner import Spinner
+from rich.text import Text
 
 from stiffax.records import Progress
 
+TURNING = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FIRST_LINE = 5.0  # seconds until the first plain line; the next ones come after twice the time, and again
 
 
@@ -19,7 +20,6 @@ class LiveLine:
         self.console = console
         self.progress, self.since = Progress("compiling"), time.perf_counter()
         self.live = Live(get_renderable=self.drawn, console=console, refresh_per_second=8, transient=True)
-        self.spinner = Spinner("dots")
         self.said, self.next_line = "", FIRST_LINE
 
     def __enter__(self) -> "LiveLine":
@@ -43,23 +43,25 @@ class LiveLine:
             return True
         return began
 
-    def drawn(self) -> Spinner:
-        self.spinner.update(text=line(self.progress, self.progress.seconds + time.perf_counter() - self.since))
-        return self.spinner
+    def drawn(self) -> Text:
+        now = time.perf_counter()
+        told = line(self.progress, self.progress.seconds + now - self.since)
+        return Text(f"{TURNING[int(8 * now) % len(TURNING)]} {told}", no_wrap=True, overflow="ellipsis")
 
 
 def line(progress: Progress, seconds: float) -> str:
-    """The state of a run in one line."""
-    words = [progress.phase, f"{seconds:.0f} s"]
-    if progress.steps or progress.refused:
-        words += [f"steps {progress.steps}", f"refused {progress.refused}"]
-        words += [f"loss {progress.loss:.1e}", f"α {progress.alpha:.1e}"]
-        if progress.error is not None:
-            words.append(f"error {progress.error:.1e}")
-        elif math.isfinite(progress.validation):
-            words.append(f"held-out residual {math.sqrt(progress.validation):.1e}")
+    """The state of a run in one line, what matters most first."""
     left = seconds_left(progress, seconds)
-    return "  ".join(words if left is None else [*words, f"{left:.0f} s left"])
+    words = [f"{seconds:.0f} s" if left is None else f"{seconds:.0f} s, {left:.0f} s left"]
+    if not progress.steps and not progress.refused:
+        return f"{progress.phase} {words[0]}"
+    if progress.error is not None:
+        words.append(f"error {progress.error:.1e}")
+    elif math.isfinite(progress.validation):
+        words.append(f"residual {math.sqrt(progress.validation):.1e}")
+    words += [f"loss {progress.loss:.1e}", f"α {progress.alpha:.0e}"]
+    words.append(f"{progress.steps} steps, {progress.refused} refused")
+    return "  ".join(words)
 
 
 def seconds_left(progress: Progress, seconds: float) -> float | None:

@@ -269,5 +269,6 @@ _ARITHMETIC = (
 for _kind in (Field, _Value):  # both are numbers, and trees of one leaf: so they pass through JAX's own jit boundaries
     for _name in _ARITHMETIC.split():
         setattr(_kind, f"__{_name}__", _number(f"__{_name}__"))
-    _kind.__jax_array__ = lambda self: self.value
+    _kind.__jax_array__ = lambda self: self.value  # pyright: ignore[reportAttributeAccessIssue]
+    _kind.__array_priority__ = 100  # pyright: ignore[reportAttributeAccessIssue]  # NumPy leaves arithmetic to us
     jax.tree_util.register_pytree_node(_kind, lambda field: ((field.value,), None), lambda _, leaf: _Value(leaf[0]))

@@ -168,8 +168,21 @@ class PointSystem(AbstractLeastSquares):
         return jnp.sum(self.residuals(θ) ** 2)
 
     def value_and_gradient(self, θ):
-        value, gradient = jax.value_and_grad(self.value)(θ)
-        return ValueAndGradient(value, gradient)
+        """Added up block by block: differentiating the map over blocks would keep what every one of them computed."""
+        total = ValueAndGradient(jnp.zeros((), θ.dtype), jnp.zeros_like(θ))
+        for term, points, weights in self._each():
+
+            def squares(parameters, part, term=term, weights=weights):
+                return jnp.sum(self._rows(parameters, term, part, weights) ** 2)
+
+            def add(so_far, part, squares=squares):
+                here = ValueAndGradient(*jax.value_and_grad(squares)(θ, part))
+                return jax.tree.map(jnp.add, so_far, here), None
+
+            count = 1 if term.group else block_count(points.share.shape[0], self.layout.most)
+            blocks = jax.tree.map(lambda a, k=count: a.reshape(k, a.shape[0] // k, *a.shape[1:]), points)
+            total, _ = jax.lax.scan(add, total, blocks)
+        return total
 
     def hvp(self, θ, v):
         return jax.jvp(jax.grad(self.value), (θ,), (v,))[1]

@@ -9,7 +9,7 @@ from jax.extend import core
 from stiffax.jets import Basis, Key
 from stiffax.problem.fields import Here, Names, Place, Read, Recorder, Replay
 
-Residual = Callable[[Here], jax.Array]
+Residual = Callable[[Here], jax.Array | list]
 Coefficients = Mapping[str, jax.Array]
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import runpy
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from stiffax.errors import StiffaxError
 from stiffax.problem.problem import Problem
 
-OURS = str(Path(__file__).parents[1])
+NOT_THEIRS = (str(Path(__file__).parents[1]), sysconfig.get_paths()["purelib"])
 
 
 def from_file(file: Path) -> Problem:
@@ -36,11 +37,16 @@ def errors_of(file: Path | None) -> Iterator[None]:
             raise
         frames = traceback.extract_tb(error.__traceback__)
         start = next((i for i, frame in enumerate(frames) if frame.filename == str(file)), len(frames))
-        written = [frame for frame in frames[start:] if not frame.filename.startswith(OURS)]
+        written = [frame for frame in frames[start:] if not frame.filename.startswith(NOT_THEIRS)]
         if isinstance(error, StiffaxError):
             line = f" ({file.name}, line {written[0].lineno})" if written else ""
             raise StiffaxError(f"{error}{line}") from error
         if not written and getattr(error, "filename", None) != str(file):  # a SyntaxError has no frame but a name
             raise
         told = traceback.format_list(written) + traceback.format_exception_only(error)
-        raise StiffaxError("".join(told).rstrip()) from error
+        raise StiffaxError("".join(text for text in told if not about_jax(text)).rstrip()) from error
+
+
+def about_jax(note: str) -> bool:
+    """Whether this is JAX's remark on how it shortens tracebacks, which are not shown here at all."""
+    return note.startswith("-----") or "JAX has removed its internal frames" in note

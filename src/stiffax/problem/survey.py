@@ -55,7 +55,7 @@ def _equation(problem: Problem, title: str, function: Callable) -> Subject:
     def rows(here):
         return [here.call(function, title)]
 
-    reads = read(rows, problem.names, problem.starting)  # pyright: ignore[reportArgumentType]
+    reads = read(rows, problem.names, problem.starting)
     points = sample(problem.region(problem.domain), "the domain")
     return Subject(title, (title,), None, rows, reads, points, np.zeros((len(points.points), 0)))
 
@@ -73,7 +73,7 @@ def _condition(problem: Problem, title: str, condition: AbstractCondition) -> Su
     else:
         points = Points(given, None, np.ones(len(given)))
     targets = np.zeros((len(points.points), 0)) if targets is None else targets
-    reads = read(rows, problem.names, problem.starting, targets.shape[1])  # pyright: ignore[reportArgumentType]
+    reads = read(rows, problem.names, problem.starting, targets.shape[1])
     return Subject(title, titles, condition, rows, reads, points, targets)
 
 

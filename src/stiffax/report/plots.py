@@ -55,15 +55,16 @@ def draw(solution: Drawable) -> Figure:
 def title(solution: Drawable, view: View) -> str:
     """Name and error; the held-out residual where a field has no reference; where the coordinates not drawn stand."""
     errors = solution.error()
-    first, rows = solution.name, []
+    rows = [solution.summary()["problem"]]
     if errors:
-        rows.append("relative L2 error: " + ", ".join(f"{field} {e.rel_l2:.1e}" for field, e in errors.items()))
+        covered = [field for field in solution.fields if field in errors]
+        rows.append("relative L2 error: " + ", ".join(f"{field} {errors[field].rel_l2:.1e}" for field in covered))
     if set(errors) != set(solution.fields):
         parts = solution.residual().items()
         rows.append("held-out residual: " + ", ".join(f"{name} {value:.1e}" for name, value in parts))
     if view.note:
         rows.append(f"at {view.note}")
-    return "\n".join([first, *rows])
+    return "\n".join(rows)
 
 
 def lines(fields: tuple[str, ...], view: View, sampled: Sample) -> Figure:

@@ -1,7 +1,10 @@
 """What a person reads in a terminal: tables without lines, and the answer of a run."""
 
-from collections.abc import Iterable
+import json
+import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -28,14 +31,29 @@ def answer(problem: Problem, solution: Solution, plot: Path | None, out: Path | 
     """What a person wants to know of a run, in two columns."""
     facts = solution.summary()
     rows = [(problem.name, solution.result.text)]
-    for field, error in solution.error().items():
-        rows.append((f"error of {field}", f"{error.rel_l2:.2e} relative L2, {error.linf:.2e} at most"))
+    errors = solution.error()
+    for field in [field for field in solution.fields if field in errors]:
+        told = f"{errors[field].rel_l2:.2e} relative L2, {errors[field].linf:.2e} at most"
+        rows.append((f"error of {field}", told))
     rows += [(f"residual of {name}", f"{value:.2e} held out") for name, value in solution.residual().items()]
     rows += [(f"{name} found", f"{solution.coefficients[name]:.6g}") for name in problem.unknowns]
     taken = f"{facts['steps']} accepted, {facts['refused']} refused"
     rows.append(("steps", f"{taken}, {facts['seconds']:.1f} s ({facts['compile_seconds']:.1f} s compiling)"))
     rows += [(what, str(path)) for what, path in (("picture", plot), ("folder", out)) if path is not None]
     return rows
+
+
+def as_object(solution: Solution) -> str:
+    """The summary of a solution as one JSON object; numbers that are not finite, which JSON cannot say, are null."""
+
+    def sayable(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: sayable(item) for name, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [sayable(item) for item in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return json.dumps(sayable(solution.summary()), indent=2)
 
 
 def spelled(settings: dict[str, float]) -> str:

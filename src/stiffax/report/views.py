@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,8 +17,6 @@ class Drawable(Protocol):
     """What a figure needs of a solution."""
 
     @property
-    def name(self) -> str: ...
-    @property
     def fields(self) -> tuple[str, ...]: ...
     @property
     def coordinates(self) -> tuple[str, ...]: ...
@@ -31,6 +29,7 @@ class Drawable(Protocol):
     def exact_values(self, points: np.ndarray) -> Mapping[str, np.ndarray]: ...
     def error(self) -> Mapping: ...
     def residual(self) -> Mapping[str, float]: ...
+    def summary(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True)
