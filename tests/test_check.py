@@ -450,3 +450,8 @@ def test_points_outside_the_domain_and_data_in_single_precision():
 def test_the_same_problem_gets_the_same_words():
     with jax.enable_x64(False):
         assert check(cavity()).warnings == check(cavity()).warnings
+
+
+@pytest.mark.parametrize("name", sx.zoo.names())
+def test_nothing_is_said_about_the_zoo(name):
+    assert check(sx.zoo.problem(name)).warnings == ()

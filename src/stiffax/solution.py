@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -267,8 +268,9 @@ class Solution:
             (count,) = jax.export.symbolic_shape("n")
             shape = jax.ShapeDtypeStruct((count, len(self.coordinates)), jnp.result_type(float))
             exported = jax.export.export(jax.jit(self._source.function(basis)), platforms=("cpu", "cuda"))(shape)
-        (folder / FIELD).write_bytes(exported.serialize())
-        (folder / FACTS).write_text(json.dumps(dataclasses.asdict(self.facts), indent=1, default=float))
+        facts = json.dumps(dataclasses.asdict(self.facts), indent=1, default=float)
+        _write(folder / FIELD, bytes(exported.serialize()))
+        _write(folder / FACTS, facts.encode())  # last: where it stands, the solution is whole
         return folder
 
     @staticmethod
@@ -282,6 +284,17 @@ class Solution:
         exported = jax.export.deserialize(bytearray((folder / FIELD).read_bytes()))
         names = Names(facts.fields, facts.coordinates, facts.space)
         return Solution(facts, Exported(exported, Basis(facts.keys), names, facts.precision))
+
+
+def _write(path: Path, content: bytes) -> None:
+    """In one move: a kill leaves nothing half written."""
+    new = path.with_name(path.name + ".new")
+    new.write_bytes(content)
+    os.replace(new, path)
+
+
+def is_saved(folder: Path) -> bool:
+    return (folder / FACTS).exists()
 
 
 def _facts(read: dict) -> Facts:
@@ -309,6 +322,6 @@ def exact_values(problem: Problem, points: np.ndarray, coefficients: Mapping[str
             return {f: jnp.asarray(call(g, known, f"exact {f!r}"), point.dtype) for f, g in problem.exact.items()}
 
         found = jax.lax.map(at, jnp.asarray(points), batch_size=500) if problem.exact else {}
-        return {name: np.asarray(values) for name, values in found.items()}
+        return {name: np.asarray(found[name]) for name in problem.fields if name in found}
 
 

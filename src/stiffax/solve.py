@@ -31,7 +31,7 @@ from stiffax.problem.spec import to_spec
 from stiffax.records import Progress
 from stiffax.setting import PhysicsSetting, error_points
 from stiffax.setting import weights as weight_rule
-from stiffax.solution import Facts, FieldError, Live, Solution, exact_values
+from stiffax.solution import Facts, FieldError, Live, Solution, exact_values, is_saved
 from stiffax.train import Clock, Limits
 
 DEFAULT_SECONDS = 120.0
@@ -110,7 +110,7 @@ def resume(
     """
     folder = Path(folder)
     checkpoint.read_settings(folder)
-    if (folder / FINISHED).exists():
+    if is_saved(folder / FINISHED):
         return Solution.load(folder / FINISHED)
     return solve(problem, out=folder, callback=callback, resuming=True, **arguments)
 

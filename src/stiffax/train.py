@@ -146,6 +146,7 @@ class Loop:
     def __post_init__(self):
         self.chunk = Program(attempts(self.integrator))
         self.per_attempt = math.inf
+        self.last_look = 0.0  # what the looks after the end will cost, as much as the first one did
         self.saved = self.clock.seconds
 
     def go(self, run: Run) -> tuple[Run, Result]:
@@ -170,7 +171,7 @@ class Loop:
         result = self._ended(run)
         if int(run.accepted) >= until or result is not None:
             run = self._look(run)
-            result = result or self._satisfied(run)
+            result = self._reached() or self._missed(result) or self._stagnated()
             if result is None:
                 run = self.setting.renew(run)
         self._tell("training", run)
@@ -192,7 +193,9 @@ class Loop:
 
     def _look(self, run: Run) -> Run:
         """Look at the held-out residual, remember the best parameters, write a row of history."""
+        start = self.clock.seconds
         seen = self.setting.observe(run, run.θ)
+        self.last_look = self.last_look or self.clock.seconds - start
         value, best = self.setting.judge(run, seen.parts), self.setting.judge(run, run.best_parts)
         if value <= best or not math.isfinite(best):
             run = eqx.tree_at(lambda r: (r.best, r.best_parts), run, (run.θ, seen.parts))
@@ -235,25 +238,42 @@ class Loop:
             if not self.last:
                 return Result("phase", "this phase is done.", True)
             return Result("steps", f"did the {self.limits.steps} steps asked for.", True)
-        if self.limits.seconds is not None and self.clock.seconds >= self.limits.seconds:
+        if self.limits.seconds is not None and self.clock.seconds + self.last_look >= self.limits.seconds:
             return Result("time", f"used the {self.limits.seconds:g} s asked for.", True)
         return None
 
-    def _satisfied(self, run: Run) -> Result | None:
-        last, target = self.history[-1], self.limits.target
-        if target is not None:
-            reached = last.error if last.error is not None else math.sqrt(last.validation)
-            what = "relative L2 error" if last.error is not None else "held-out residual"
-            if reached <= target:
-                return Result("target", f"reached the target: {what} {reached:.1e} ≤ {target:g}.", True)
-        if self.limits.stagnation and stagnates([(r.steps, r.validation) for r in self.history]):
-            return Result(
+    def _reached(self) -> Result | None:
+        if self.limits.target is None:
+            return None
+        what, value = self._measured()
+        if value > self.limits.target:
+            return None
+        return Result("target", f"reached the target: {what} {value:.1e} ≤ {self.limits.target:g}.", True)
+
+    def _missed(self, result: Result | None) -> Result | None:
+        """The same ending, but not as asked where a target was given."""
+        if result is None or self.limits.target is None or result.name == "phase":
+            return result
+        what, value = self._measured()
+        return Result(result.name, f"{result.text} The target was not reached: {what} {value:.1e}.", False)
+
+    def _measured(self) -> tuple[str, float]:
+        last = self.history[-1]
+        if last.error is not None:
+            return "relative L2 error", last.error
+        return "held-out residual", math.sqrt(last.validation)
+
+    def _stagnated(self) -> Result | None:
+        if not self.limits.stagnation or not stagnates([(r.steps, r.validation) for r in self.history]):
+            return None
+        return self._missed(
+            Result(
                 "stagnation",
                 "the held-out residual no longer falls: the network, the points or the precision allow no more. "
                 "A wider network, more points or another seed may go further.",
                 True,
             )
-        return None
+        )
 
 
 def stagnates(seen: list[tuple[int, float]]) -> bool:
