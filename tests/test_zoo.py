@@ -16,7 +16,8 @@ from stiffax.jets import compose, coordinates
 from stiffax.problem.conditions import Dirichlet
 from stiffax.problem.fields import Evaluator, Here
 from stiffax.problem.names import call
-from stiffax.problem.problem import Problem, Term
+from stiffax.problem.base import Term
+from stiffax.problem.problem import Problem
 from stiffax.problem.shapes import Rectangle
 from stiffax.zoo import base, burgers, inverse_heat, van_der_pol
 

@@ -16,7 +16,8 @@ from stiffax.network.composition import output_scales
 from stiffax.problem.names import call, nearest
 from stiffax.problem.physics import Layout, PointSystem, TermPoints, filled
 from stiffax.problem.points import Points, Sobol
-from stiffax.problem.problem import Problem, Term
+from stiffax.problem.base import Term
+from stiffax.problem.problem import Problem
 from stiffax.problem.refresh import HELD_OUT, REPORTED, TRAINING, AbstractRefresh, Choice, draw_seed
 from stiffax.records import Run
 from stiffax.train import AbstractSetting, Observation

@@ -25,7 +25,8 @@ from stiffax.precision import computing
 from stiffax.problem.check import check
 from stiffax.problem.physics import assemble
 from stiffax.problem.points import AbstractPoints
-from stiffax.problem.problem import Problem, Term
+from stiffax.problem.base import Term
+from stiffax.problem.problem import Problem
 from stiffax.problem.refresh import TRAINING, AbstractRefresh, Redraw, choices, draw_seed
 from stiffax.problem.spec import to_spec
 from stiffax.records import Progress

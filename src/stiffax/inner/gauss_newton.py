@@ -33,7 +33,7 @@ class ParameterGram(AbstractGram):
     matrix: Float[Array, "p p"]
 
     def factor(self, λ):
-        return jnp.linalg.cholesky(self.matrix + λ * jnp.eye(self.matrix.shape[0], dtype=self.matrix.dtype))
+        return _factor(self.matrix, λ)
 
     def step(self, factor, r):
         return -jax.scipy.linalg.cho_solve((factor, True), self.linear.vm(r))
@@ -46,10 +46,15 @@ class ResidualGram(AbstractGram):
     matrix: Float[Array, "n n"]
 
     def factor(self, λ):
-        return jnp.linalg.cholesky(self.matrix + λ * jnp.eye(self.matrix.shape[0], dtype=self.matrix.dtype))
+        return _factor(self.matrix, λ)
 
     def step(self, factor, r):
         return -self.linear.vm(jax.scipy.linalg.cho_solve((factor, True), r))
+
+
+def _factor(matrix, λ):
+    damped = matrix + λ * jnp.eye(matrix.shape[0], dtype=matrix.dtype)
+    return jax.lax.linalg.cholesky(damped, symmetrize_input=False)
 
 
 class GaussNewton(AbstractInner):

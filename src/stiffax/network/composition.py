@@ -13,12 +13,14 @@ from stiffax import jets
 from stiffax.errors import StiffaxError
 from stiffax.jets import Basis, Jet
 from stiffax.network.base import AbstractArchitecture, AbstractInput, AbstractNetwork
-from stiffax.network.hard import Hard, build_in, function_of_point, hard_fields
+from stiffax.network.hard import Hard, build_in, hard_fields
 from stiffax.network.inputs import PeriodicInput
 from stiffax.network.opaque import Opaque
 from stiffax.problem.conditions import Data, Periodic
 from stiffax.problem.names import nearest
 from stiffax.problem.problem import Problem
+from stiffax.problem.regions import AbstractRegion
+from stiffax.problem.survey import prescribed, sample
 
 Networks = AbstractArchitecture | eqx.Module | Mapping[str, AbstractArchitecture | eqx.Module]
 
@@ -47,9 +49,7 @@ class Composition(eqx.Module):
         scaled = jets.scale(jets.shift(jets.coordinates(point, basis), -middle), 1 / half)
         for embedding in self.embeddings:
             scaled = embedding(scaled)
-        free = jets.concatenate([network(scaled) for network in self.networks])
-        order = [c for columns in self.columns for c in columns]
-        free = free[np.argsort(order)]
+        free = self._in_order([network(scaled) for network in self.networks])
         sizes = jnp.asarray([o.size for o in self.outputs], point.dtype)
         middles = jnp.asarray([o.middle for o in self.outputs], point.dtype)
         free = jets.scale(free, sizes)
@@ -59,6 +59,14 @@ class Composition(eqx.Module):
             for i, h in enumerate(self.hard)
         ]
         return built[0] if len(built) == 1 else jets.concatenate(built)
+
+    def _in_order(self, outputs: list[Jet]) -> Jet:
+        """What the networks give, with a column for each field in the order of the problem."""
+        if len(outputs) == 1:
+            return outputs[0]
+        order = np.array([column for columns in self.columns for column in columns])
+        free = jets.concatenate(outputs)
+        return free if (order[1:] > order[:-1]).all() else free[np.argsort(order)]
 
 
 def compose(problem: Problem, networks: Networks, points: np.ndarray, seed: int, input_scale: float = 1.0) -> Composition:
@@ -122,18 +130,14 @@ def output_scales(problem: Problem) -> dict[str, OutputScale]:
             for field, values in condition.fields.items():
                 seen[field].append(values)
         for (field, order), value in condition.pins().items():
-            if order == 0:
-                seen[field].append(_sampled(problem, name, value))
+            if order == 0 and condition.region is not None:
+                seen[field].append(_sampled(problem, name, condition.region, value))
     return {field: _scale(np.concatenate(values) if values else np.zeros(1)) for field, values in seen.items()}
 
 
-def _sampled(problem: Problem, name: str, value) -> np.ndarray:
-    if not callable(value):
-        return np.array([float(value)])
-    region = problem.region(problem.conditions[name].region)
-    placed = region.place(np.random.default_rng(0).random((256, region.unit_dim)))
-    at = function_of_point(problem, value, f"condition {name!r}")
-    return np.asarray(jax.vmap(lambda p: at(p, problem.starting))(jnp.asarray(placed.points[placed.keep])), float)
+def _sampled(problem: Problem, name: str, region: AbstractRegion, value) -> np.ndarray:
+    where = f"condition {name!r}"
+    return prescribed(problem, where, value, sample(problem.region(region), where).points)
 
 
 def _scale(values: np.ndarray) -> OutputScale:

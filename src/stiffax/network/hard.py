@@ -14,8 +14,7 @@ import jax.numpy as jnp
 from stiffax import jets
 from stiffax.errors import StiffaxError
 from stiffax.jets import Basis, Jet
-from stiffax.problem.conditions import AbstractCondition, Value
-from stiffax.problem.names import call
+from stiffax.problem.conditions import AbstractCondition, Value, prescribed_at
 from stiffax.problem.problem import Problem
 
 Function = Callable  # (point, coefficients) -> number
@@ -83,9 +82,8 @@ def hard_fields(problem: Problem) -> dict[str, Hard]:
             for field, face in _faces(problem, name, condition):
                 found.setdefault(field, []).append(face)
     time = problem.coordinates.index("t") if "t" in problem.coordinates else -1
-    return {
-        field: Hard(tuple(sorted(faces, key=lambda f: (f.axis != time, f.axis, f.end)))) for field, faces in found.items()
-    }
+    first = lambda face: (face.axis != time, face.axis, face.end)
+    return {field: Hard(tuple(sorted(faces, key=first))) for field, faces in found.items()}
 
 
 def _faces(problem: Problem, name: str, condition: AbstractCondition):
@@ -93,8 +91,8 @@ def _faces(problem: Problem, name: str, condition: AbstractCondition):
     ends = condition.region.flat_ends
     if not ends:
         raise StiffaxError(
-            f"condition {name!r}: hard=True needs flat ends of coordinates: the whole boundary or a face of an interval, "
-            "a box, or a box in time. Leave hard=True out here."
+            f"condition {name!r}: hard=True needs flat ends of coordinates: the whole boundary or a face of an "
+            "interval or a box (at all times, too), or the start in time. Leave hard=True out here."
         )
     by_field: dict[str, dict[int, Value]] = {}
     for (field, order), value in condition.pins().items():
@@ -102,22 +100,15 @@ def _faces(problem: Problem, name: str, condition: AbstractCondition):
     for field, values in by_field.items():
         if sorted(values) != list(range(len(values))):
             raise StiffaxError(f"condition {name!r}: hard=True needs {field} itself besides its time derivatives.")
-        functions = tuple(function_of_point(problem, values[k], f"condition {name!r}: {field}") for k in range(len(values)))
+        where = f"condition {name!r}: {field}"
+        functions = tuple(
+            functools.partial(prescribed_at, names=problem.names, value=values[order], where=where)
+            for order in sorted(values)
+        )
         for coordinate, end in ends:
             axis = problem.coordinates.index(coordinate)
             lower, upper = problem.bounds[axis]
             yield field, Face(axis, end, (lower, upper)[end], upper - lower, functions)
-
-
-def function_of_point(problem: Problem, value: Value, where: str) -> Function:
-    return functools.partial(_evaluate, problem.coordinates, value, where)
-
-
-def _evaluate(names: tuple[str, ...], value: Value, where: str, point, coefficients: Mapping):
-    if not callable(value):
-        return jnp.asarray(value, point.dtype)
-    known = {name: point[i] for i, name in enumerate(names)} | dict(coefficients)
-    return jnp.asarray(call(value, known, where), point.dtype)
 
 
 def build_in(hard: Hard, free: Jet, point, basis: Basis, coefficients: Mapping) -> Jet:

@@ -1,17 +1,15 @@
 """What can be known to be wrong before training: errors stop it, warnings are kept in the solution and printed once."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
 from stiffax.errors import StiffaxError
+from stiffax.problem.base import AbstractProblem, Checked
 from stiffax.problem.conditions import Data
 from stiffax.problem.fields import Here, Recorder
 from stiffax.problem.meeting import disagreements
-from stiffax.problem.problem import Problem
 from stiffax.problem.regions import TIME
 from stiffax.problem.survey import ANY, Subject, expected, rows, sample, subjects
 
@@ -20,18 +18,8 @@ OUTSIDE = 1e-6  # of the box: how far outside the domain a point may lie by roun
 EXACT_POINTS = 16
 
 
-@dataclasses.dataclass(frozen=True)
-class Checked:
-    """A problem that can be trained; `warnings` say what looks wrong but may be meant."""
-
-    warnings: tuple[str, ...] = ()
-
-
-def check(problem: Problem) -> Checked:
-    """Look at everything that is known before training.
-
-    Raises StiffaxError for what cannot be trained, and lets a user's own exception through.
-    """
+def check(problem: AbstractProblem) -> Checked:
+    """See `AbstractProblem.check`."""
     with jax.enable_x64(True):
         if not problem.equations and all(condition.hard for condition in problem.conditions.values()):
             raise StiffaxError(
@@ -48,7 +36,7 @@ def check(problem: Problem) -> Checked:
         return Checked(tuple(_warnings(problem, found, numbers)))
 
 
-def _warnings(problem: Problem, found: list[Subject], numbers: list[np.ndarray]):
+def _warnings(problem: AbstractProblem, found: list[Subject], numbers: list[np.ndarray]):
     yield from _idle(problem, found)
     starts = _missing_starts(problem, found)
     yield from starts.values()
@@ -59,7 +47,7 @@ def _warnings(problem: Problem, found: list[Subject], numbers: list[np.ndarray])
     yield from _strays(problem, found)
 
 
-def _check_hard(problem: Problem, subject: Subject) -> None:
+def _check_hard(problem: AbstractProblem, subject: Subject) -> None:
     """What is built in must be whole flat ends of the domain's coordinates."""
     condition = subject.condition
     if condition is None or not condition.hard or condition.region is None:
@@ -77,7 +65,7 @@ def _check_hard(problem: Problem, subject: Subject) -> None:
         )
 
 
-def _check_exact(problem: Problem) -> None:
+def _check_exact(problem: AbstractProblem) -> None:
     """Point by point on the host, so that a reference may be written with NumPy or SciPy."""
     points = sample(problem.region(problem.domain), "the domain").points[:EXACT_POINTS]
     for field, function in problem.exact.items():
@@ -88,7 +76,7 @@ def _check_exact(problem: Problem) -> None:
                 raise StiffaxError(f"exact {field!r} is {value} at {_point(problem, point)}: expected a finite number.")
 
 
-def _check_finite(problem: Problem, subject: Subject, values: np.ndarray) -> None:
+def _check_finite(problem: AbstractProblem, subject: Subject, values: np.ndarray) -> None:
     bad = ~np.isfinite(values).any(axis=0)
     if bad.any():
         point, row = np.argwhere(bad)[0]
@@ -99,11 +87,11 @@ def _check_finite(problem: Problem, subject: Subject, values: np.ndarray) -> Non
         )
 
 
-def _point(problem: Problem, point: np.ndarray) -> str:
+def _point(problem: AbstractProblem, point: np.ndarray) -> str:
     return ", ".join(f"{name}={value:.6g}" for name, value in zip(problem.coordinates, point, strict=True))
 
 
-def _idle(problem: Problem, found: list[Subject]):
+def _idle(problem: AbstractProblem, found: list[Subject]):
     """Rows without a field, unknown coefficients that no row reads."""
     for subject in found:
         if not subject.reads:
@@ -115,7 +103,7 @@ def _idle(problem: Problem, found: list[Subject]):
         yield f"the unknown coefficient {name!r} is read by no equation and no condition: it will keep its start."
 
 
-def _coefficients_read(problem: Problem, subject: Subject) -> set[str]:
+def _coefficients_read(problem: AbstractProblem, subject: Subject) -> set[str]:
     starting = problem.starting
     normal = None if subject.points.normals is None else subject.points.normals[0]
 
@@ -130,7 +118,7 @@ def _coefficients_read(problem: Problem, subject: Subject) -> set[str]:
     return {name for name, var in zip(sorted(starting), jaxpr.invars, strict=True) if var in used}
 
 
-def _missing_starts(problem: Problem, found: list[Subject]) -> dict[str, str]:
+def _missing_starts(problem: AbstractProblem, found: list[Subject]) -> dict[str, str]:
     """By field: fewer initial values than its order in time. Measured fields may do without."""
     if TIME not in problem.domain.names:
         return {}
@@ -156,7 +144,7 @@ def _at_one(subject: Subject, axis: int) -> bool:
     return bool(np.ptp(subject.points.points[:, axis]) == 0)
 
 
-def _loose_fields(problem: Problem, found: list[Subject]) -> dict[str, str]:
+def _loose_fields(problem: AbstractProblem, found: list[Subject]) -> dict[str, str]:
     """By field: no condition says anything about it, or all that is said is about its derivatives."""
     texts = {}
     for index, field in enumerate(problem.fields):
@@ -218,7 +206,7 @@ def _far_sizes(found: list[Subject], numbers: list[np.ndarray]):
         )
 
 
-def _strays(problem: Problem, found: list[Subject]):
+def _strays(problem: AbstractProblem, found: list[Subject]):
     """Points outside the domain, and measurements in single precision."""
     for subject in found:
         points = subject.points.points[:, : len(problem.domain.names)]

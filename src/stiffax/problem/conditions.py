@@ -7,12 +7,14 @@ import abc
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from stiffax.errors import StiffaxError
-from stiffax.problem.fields import Here, Names
-from stiffax.problem.names import nearest
 from stiffax.problem.domains import AbstractDomain
+from stiffax.problem.fields import Here, Names, Recorder
+from stiffax.problem.names import nearest
 from stiffax.problem.regions import AbstractRegion
 
 Value = float | Callable  # a number, or a function of coordinates and coefficients
@@ -24,6 +26,11 @@ def evaluate(value: Value, here: Here, where: str):
     if np.asarray(value).dtype.kind not in "iuf" or np.shape(value) != ():
         raise StiffaxError(f"{where}: expected a number, or a function of coordinates and coefficients; got {value!r}.")
     return value
+
+
+def prescribed_at(point: Array, coefficients: Mapping[str, Array], names: Names, value: Value, where: str) -> Array:
+    """A prescribed value at a point in the problem's coordinates, checked as in a condition that is trained."""
+    return jnp.asarray(evaluate(value, Here(Recorder(names), point, coefficients), where), point.dtype)
 
 
 def along_normal(field: str, here: Here, where: str):

@@ -29,6 +29,7 @@ class AbstractDomain(AbstractRegion):
     """A region with an inside. `faces` are the coordinates in which it has flat ends."""
 
     faces: tuple[str, ...]
+    whole = True
 
     @property
     @abstractmethod

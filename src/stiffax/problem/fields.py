@@ -17,7 +17,7 @@ from stiffax.errors import StiffaxError
 from stiffax.jets import Basis, Jet, Key
 from stiffax.problem.names import call, nearest
 
-RESERVED = ("diff", "laplacian", "gradient", "normal")
+RESERVED = ("diff", "gradient", "laplacian", "normal", "value")
 
 Fields = Callable[[Float[Array, " axes"], Basis], Jet]  # all fields at a point, one column each
 

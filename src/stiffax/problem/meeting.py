@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import KDTree
 
+from stiffax.problem.base import AbstractProblem
 from stiffax.problem.conditions import Value
 from stiffax.problem.points import Points
-from stiffax.problem.problem import Problem
 from stiffax.problem.survey import Subject, prescribed, sample
 
 SAMPLE = 2048  # many, so that neighbours across two pieces are near
@@ -34,7 +34,7 @@ class Meeting(NamedTuple):
     rows: np.ndarray  # which point of the second piece was nearest
 
 
-def disagreements(problem: Problem, found: Sequence[Subject]) -> list[str]:
+def disagreements(problem: AbstractProblem, found: Sequence[Subject]) -> list[str]:
     """One sentence for each two conditions that prescribe different values of a field where they meet."""
     pins = [
         Pin(s.title, field, value, sample(s.condition.region, s.title, SAMPLE))
@@ -47,7 +47,7 @@ def disagreements(problem: Problem, found: Sequence[Subject]) -> list[str]:
     return [text for a, b in pairs if (text := _disagreement(problem, a, b))]
 
 
-def _disagreement(problem: Problem, a: Pin, b: Pin) -> str | None:
+def _disagreement(problem: AbstractProblem, a: Pin, b: Pin) -> str | None:
     if not callable(a.value) and not callable(b.value) and a.value == b.value:
         return None
     met = _meeting(problem, a.points, b.points)
@@ -76,7 +76,7 @@ def _disagreement(problem: Problem, a: Pin, b: Pin) -> str | None:
     )
 
 
-def _meeting(problem: Problem, a: Points, b: Points) -> Meeting:
+def _meeting(problem: AbstractProblem, a: Points, b: Points) -> Meeting:
     """For every point of `a` the nearest of `b`, and where their pieces meet if they do so nearby."""
     low, high = np.array(problem.domain.bounds).T
     p, q = a.points / (high - low), b.points / (high - low)

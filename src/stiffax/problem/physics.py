@@ -12,7 +12,8 @@ from jaxtyping import Array, Float
 
 from stiffax.problem.coefficients import Unknown
 from stiffax.problem.fields import Evaluator, Here, Names
-from stiffax.problem.problem import Problem, Term
+from stiffax.problem.base import Term
+from stiffax.problem.problem import Problem
 from stiffax.system import AbstractLeastSquares, DenseLinearisation, ValueAndGradient
 
 Coefficients = dict[str, Array]

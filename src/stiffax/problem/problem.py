@@ -1,39 +1,20 @@
-"""The problem: equations, conditions and coefficients by name, and the terms that they make of a loss."""
+"""The problem: equations, conditions and coefficients by name, stated as mathematics."""
 
-import dataclasses
+import keyword
 from collections.abc import Callable, Mapping
-from typing import Any
-
-import jax.numpy as jnp
 
 from stiffax.errors import StiffaxError
+from stiffax.problem.base import INTERIOR, AbstractProblem, Checked
+from stiffax.problem.check import check
 from stiffax.problem.coefficients import Range, Unknown
-from stiffax.problem.conditions import AbstractCondition, Data, Group
+from stiffax.problem.conditions import AbstractCondition
 from stiffax.problem.domains import AbstractDomain
-from stiffax.problem.fields import RESERVED, Here, Names, Place
+from stiffax.problem.fields import RESERVED, Names
 from stiffax.problem.names import nearest
-from stiffax.problem.reads import plan
-from stiffax.problem.regions import AbstractRegion
-from stiffax.problem.shapes import with_parameters
-
-INTERIOR = "equations"  # the name of the points that equations share
+from stiffax.problem.number import number
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Term:
-    """Rows that live on one set of points: labels, owners (equation or condition names), and how to compute them."""
-
-    name: str
-    labels: tuple[str, ...]
-    owners: tuple[str, ...]
-    region: AbstractRegion | None
-    condition: AbstractCondition | None
-    rows: Callable[[Here], list]
-    plan: tuple[Place, ...]
-    group: Group | None = None
-
-
-class Problem:
+class Problem(AbstractProblem):
     """An equation to solve, stated as mathematics: nothing here says how.
 
     **Arguments:** `domain`: where. `fields`: names of the unknown functions. `equations`: {name: function that
@@ -52,10 +33,13 @@ class Problem:
         exact: Mapping[str, Callable] | None = None,
         name: str = "problem",
     ):
+        if not isinstance(domain, AbstractDomain):
+            raise StiffaxError(f"domain: expected a domain such as sx.Interval(x=(0, 1)), got {type(domain).__name__}.")
         self.domain, self.name = domain, name
         self.fields = (fields,) if isinstance(fields, str) else tuple(fields)
         self.equations, self.conditions = dict(equations or {}), dict(conditions or {})
-        self.coefficients, self.exact = dict(coefficients or {}), dict(exact or {})
+        self.coefficients = {n: _coefficient(n, c) for n, c in (coefficients or {}).items()}
+        self.exact = dict(exact or {})
         ranges = {n: (c.lower, c.upper) for n, c in self.coefficients.items() if isinstance(c, Range)}
         self.ranges = ranges
         self.coordinates = (*domain.names, *ranges)
@@ -65,49 +49,17 @@ class Problem:
         self.names = Names(self.fields, self.coordinates, space, plain)
         _check_names(self)
 
-    @property
-    def fixed(self) -> dict[str, float]:
-        return {n: float(c) for n, c in self.coefficients.items() if not isinstance(c, (Unknown, Range))}
+    def check(self) -> Checked:
+        return check(self)
 
-    @property
-    def unknowns(self) -> dict[str, Unknown]:
-        return {n: c for n, c in self.coefficients.items() if isinstance(c, Unknown)}
 
-    @property
-    def starting(self) -> dict[str, Any]:
-        """Fixed coefficients and the starts of the unknown ones, as arrays for tracing."""
-        starts = {n: float(c.start) for n, c in self.unknowns.items()}
-        return {n: jnp.asarray(v, float) for n, v in (self.fixed | starts).items()}
-
-    def region(self, region: AbstractRegion) -> AbstractRegion:
-        return with_parameters(region, self.ranges) if self.ranges else region
-
-    def terms(self, separate: tuple[str, ...] = ()) -> tuple[Term, ...]:
-        """The rows of the loss: equations together on shared points (`separate` ones on their own), then conditions."""
-        shared = [n for n in self.equations if n not in separate]
-        groups = ([(INTERIOR, shared)] if shared else []) + [(n, [n]) for n in self.equations if n in separate]
-        equations = [self._equation_term(name, members) for name, members in groups]
-        return (*equations, *(self._condition_term(n, c) for n, c in self.conditions.items() if not c.hard))
-
-    def _equation_term(self, name, members):
-        functions = [(m, self.equations[m]) for m in members]
-
-        def rows(here):
-            return [here.call(function, f"equation {m!r}") for m, function in functions]
-
-        return self._term(name, tuple(members), tuple(members), self.region(self.domain), None, rows)
-
-    def _condition_term(self, name, condition):
-        where = f"condition {name!r}"
-        labels = condition.labels(self.names)
-        labels = (name,) if len(labels) == 1 else tuple(f"{name}.{label}" for label in labels)
-        region = self.region(condition.region) if condition.region is not None else None
-        return self._term(name, labels, (name,) * len(labels), region, condition, lambda h: condition.rows(h, where))
-
-    def _term(self, name, labels, owners, region, condition, rows):
-        targets = condition.targets() if condition else None
-        places = plan(rows, self.names, self.starting, 0 if targets is None else targets.shape[1])
-        return Term(name, labels, owners, region, condition, rows, places, condition.group() if condition else None)
+def _coefficient(name: str, value) -> float | Unknown | Range:
+    if isinstance(value, Unknown | Range):
+        return value
+    try:
+        return number(f"the coefficient {name!r}", value)
+    except StiffaxError as error:
+        raise StiffaxError(f"{error} Give a number, sx.Unknown(start) or sx.Range(lower, upper).") from error
 
 
 def _check_names(problem: Problem) -> None:
@@ -120,8 +72,7 @@ def _check_names(problem: Problem) -> None:
     if doubled:
         raise StiffaxError(f"the name {doubled[0]!r} is used twice among fields, coordinates and coefficients.")
     for name in every:
-        if not name.isidentifier() or name in RESERVED:
-            raise StiffaxError(f"{name!r} cannot be a name here: expected an identifier other than {', '.join(RESERVED)}.")
+        _check_name(name)
     for name in problem.coordinates:
         if len(names._spellings(name)) > 1:
             raise StiffaxError(f"ambiguous coordinates: {name!r} is also spelled by other coordinates; rename it.")
@@ -137,4 +88,14 @@ def _check_names(problem: Problem) -> None:
             raise StiffaxError(f"condition {name!r}: expected Dirichlet, Neumann, ... got {type(condition).__name__}.")
 
 
-__all__ = ["INTERIOR", "Data", "Problem", "Term"]
+def _check_name(name: str) -> None:
+    """A name must do as a parameter of a function, and as an attribute beside those that fields have."""
+    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+        why = "names are letters, digits and underscores, and begin with a letter"
+    elif keyword.iskeyword(name):
+        why = "it is a word of Python's own, so no function can have a parameter of that name"
+    elif name in RESERVED:
+        why = f"a field has {', '.join(RESERVED)} for other purposes"
+    else:
+        return
+    raise StiffaxError(f"{name!r} cannot be a name here: {why}. Choose another.")

@@ -10,7 +10,8 @@ import numpy as np
 from stiffax.errors import StiffaxError
 from stiffax.problem.names import nearest
 from stiffax.problem.points import AbstractPoints, Points, Sobol
-from stiffax.problem.problem import INTERIOR, Problem, Term
+from stiffax.problem.problem import Problem
+from stiffax.problem.base import INTERIOR, Term
 
 Magnitudes = Callable[[Term, np.ndarray], np.ndarray]  # how large a term's rows are at given points
 

@@ -31,7 +31,8 @@ class AbstractRegion(ABC):
     `names` are the coordinates in column order, `bounds` the bounding box, `parameters` those coordinates that are
     neither space nor time, `unit_dim` how many uniform numbers one point takes, `measure` the volume, area, length or
     count, `offered` the measure of all that `place` returns, kept or not, `fills_box` whether the region is its
-    bounding box, and `flat_ends` the (coordinate, 0 lower or 1 upper) whose whole faces of a box make up the region.
+    bounding box, `whole` whether it is a domain rather than a piece of one, and `flat_ends` the (coordinate, 0 lower
+    or 1 upper) whose whole faces make up the region.
     """
 
     names: tuple[str, ...]
@@ -41,6 +42,7 @@ class AbstractRegion(ABC):
     measure: float
     offered: float
     fills_box: bool
+    whole: bool = False
     flat_ends: tuple[tuple[str, int], ...] = ()
 
     @abstractmethod
@@ -217,7 +219,7 @@ class Cross(AbstractPiece):
 
     @property
     def flat_ends(self) -> tuple[tuple[str, int], ...]:
-        if self.first.fills_box or self.second.fills_box:
+        if self.first.whole or self.second.whole:
             return self.first.flat_ends + self.second.flat_ends
         return ()
 

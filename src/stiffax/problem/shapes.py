@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import gamma, isfinite, pi, prod
+from math import gamma, pi, prod
 from typing import overload
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.special import betaincinv
 
 from stiffax.errors import StiffaxError
 from stiffax.problem.domains import AbstractDomain, Product, joined, scales
+from stiffax.problem.number import number
 from stiffax.problem.regions import TIME, AbstractPiece, AbstractRegion, Bounds, Placed
 
 
@@ -271,13 +272,3 @@ def ends(name: str, value) -> tuple[float, float]:
     if not low < high:
         raise StiffaxError(f"{name}={value!r}: the lower end must come first and be smaller than the upper end.")
     return low, high
-
-
-def number(what: str, value) -> float:
-    try:
-        result = float(value)
-    except (TypeError, ValueError) as error:
-        raise StiffaxError(f"Expected a number for {what}, got {value!r}.") from error
-    if not isfinite(result):
-        raise StiffaxError(f"Expected a finite number for {what}, got {value!r}.")
-    return result

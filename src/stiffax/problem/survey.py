@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from stiffax.errors import StiffaxError
-from stiffax.problem.conditions import AbstractCondition, evaluate
-from stiffax.problem.fields import Here, Read, Recorder, Replay
+from stiffax.problem.base import AbstractProblem
+from stiffax.problem.conditions import AbstractCondition, prescribed_at
+from stiffax.problem.fields import Here, Read, Replay
 from stiffax.problem.points import Points, Sobol
-from stiffax.problem.problem import Problem
 from stiffax.problem.reads import read
 from stiffax.problem.regions import AbstractRegion
 
@@ -40,7 +40,7 @@ class Expected:
     spread: float = 1.0
 
 
-def subjects(problem: Problem) -> list[Subject]:
+def subjects(problem: AbstractProblem) -> list[Subject]:
     """All equations, then all conditions, also those that are built into the network."""
     found = []
     for name, function in problem.equations.items():
@@ -51,7 +51,7 @@ def subjects(problem: Problem) -> list[Subject]:
     return found
 
 
-def _equation(problem: Problem, title: str, function: Callable) -> Subject:
+def _equation(problem: AbstractProblem, title: str, function: Callable) -> Subject:
     def rows(here):
         return [here.call(function, title)]
 
@@ -60,7 +60,7 @@ def _equation(problem: Problem, title: str, function: Callable) -> Subject:
     return Subject(title, (title,), None, rows, reads, points, np.zeros((len(points.points), 0)))
 
 
-def _condition(problem: Problem, title: str, condition: AbstractCondition) -> Subject:
+def _condition(problem: AbstractProblem, title: str, condition: AbstractCondition) -> Subject:
     labels = condition.labels(problem.names)
     titles = (title,) if len(labels) == 1 else tuple(f"{title}, {label}" for label in labels)
 
@@ -77,7 +77,7 @@ def _condition(problem: Problem, title: str, condition: AbstractCondition) -> Su
     return Subject(title, titles, condition, rows, reads, points, targets)
 
 
-def _region(problem: Problem, title: str, region) -> AbstractRegion:
+def _region(problem: AbstractProblem, title: str, region) -> AbstractRegion:
     if not isinstance(region, AbstractRegion):
         raise StiffaxError(
             f"{title}: expected a domain or a piece of one, such as domain.boundary, got {type(region).__name__}."
@@ -105,17 +105,14 @@ def extent(region: AbstractRegion) -> str:
     return ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in spans)
 
 
-def prescribed(problem: Problem, title: str, value, points: np.ndarray) -> np.ndarray:
+def prescribed(problem: AbstractProblem, title: str, value, points: np.ndarray) -> np.ndarray:
     """A prescribed value, number or function, at points in the problem's coordinates."""
 
-    def at(point):
-        here = Here(Recorder(problem.names), point, problem.starting)
-        return jnp.asarray(evaluate(value, here, title), float)
-
-    return np.asarray(jax.jit(jax.vmap(at))(points)) if callable(value) else np.full(len(points), float(value))
+    at = jax.vmap(lambda point: prescribed_at(point, problem.starting, problem.names, value, title))
+    return np.asarray(jax.jit(at)(jnp.asarray(points, float)))
 
 
-def expected(problem: Problem, found: Sequence[Subject]) -> dict[str, Expected]:
+def expected(problem: AbstractProblem, found: Sequence[Subject]) -> dict[str, Expected]:
     """What conditions and measurements let expect of each field."""
     seen: dict[str, list[np.ndarray]] = {field: [] for field in problem.fields}
     for subject in found:
@@ -137,7 +134,7 @@ def _expected(values: np.ndarray) -> Expected:
     return Expected(float(highest + lowest) / 2, float(spread) if spread > 0 else 1.0)
 
 
-def rows(problem: Problem, found: Sequence[Subject], expectations: Mapping[str, Expected]) -> list[np.ndarray]:
+def rows(problem: AbstractProblem, found: Sequence[Subject], expectations: Mapping[str, Expected]) -> list[np.ndarray]:
     """The rows of every subject, (3, points, rows): with numbers of both signs and of one for what it reads.
 
     The numbers are independent ones of the size that a smooth field of the expected size has there; no network is
@@ -162,7 +159,7 @@ def _mapped(problem, subject, drawn, surroundings):
     return jax.vmap(lambda values: over_points(values, *surroundings))(drawn)
 
 
-def _draws(problem: Problem, subject: Subject, expectations: list[Expected]) -> np.ndarray:
+def _draws(problem: AbstractProblem, subject: Subject, expectations: list[Expected]) -> np.ndarray:
     """(3, points, reads): half a wave over the domain's width is what counts as smooth."""
     rng = np.random.default_rng(0)
     rate = np.array([np.pi / (high - low) for low, high in problem.bounds])
