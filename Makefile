@@ -17,7 +17,7 @@ help:
 	@echo "make clean   remove .venv and everything else that make made"
 
 demo: $(READY)
-	$(BIN)/stiffax solve helmholtz-2d --plot helmholtz-2d.png
+	$(BIN)/stiffax solve helmholtz-2d --time-limit 30 --plot helmholtz-2d.png
 	@echo
 	@echo "The picture is helmholtz-2d.png. Three commands to try next:"
 	@echo

@@ -1,5 +1,6 @@
 """What we claim, and how each claim is measured."""
 
+import functools
 import json
 import os
 import subprocess
@@ -9,7 +10,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
+import stiffax as sx
 from claims.claim import Claim, Row
+from stiffax.zoo.inverse_heat import KAPPA, standard_error
 
 STIFFAX = Path(sys.executable).with_name("stiffax")
 SEEDS = (0, 1, 2)
@@ -36,7 +41,7 @@ def largest(error: float | dict[str, float] | None) -> float:
 
 
 ACCURACY: Row = {
-    "command": "stiffax solve PROBLEM --json --seed SEED --time-limit 60",
+    "command": "stiffax solve PROBLEM --json --seed SEED --time-limit 55",
     "cache": "empty",
     "seconds": 60,
     "rel_l2": 1e-3,
@@ -56,11 +61,20 @@ def accurate_in_time(rows: Sequence[Row]) -> bool:
     )
 
 
-INVERSE_HEAT: Row = {"problem": "inverse-heat", "noise": 0.01, "standard_errors": 3}
+INVERSE_HEAT: Row = {"problem": "inverse-heat", "noise": 0.01, "standard_errors": 3, "time_limit": 30}
 
 
 def recover_kappa(case: Row) -> Row:
-    raise NotImplementedError("solve inverse-heat; give kappa, its exact value, and the standard error from the noise")
+    problem = sx.zoo.problem(INVERSE_HEAT["problem"], noise=INVERSE_HEAT["noise"])
+    solution = sx.solve(problem, seed=case["seed"], time_limit=INVERSE_HEAT["time_limit"])
+    return {
+        "kappa": solution.coefficients["kappa"],
+        "exact": KAPPA,
+        "standard_error": standard_error(INVERSE_HEAT["noise"]),
+        "rel_l2": solution.error()["u"].rel_l2,
+        "seconds": solution.summary()["seconds"],
+        "steps": solution.summary()["steps"],
+    }
 
 
 def kappa_is_within_the_noise(rows: Sequence[Row]) -> bool:
@@ -68,11 +82,52 @@ def kappa_is_within_the_noise(rows: Sequence[Row]) -> bool:
     return all(abs(row["kappa"] - row["exact"]) <= allowed * row["standard_error"] for row in rows)
 
 
-KILLS: Row = {"problem": "helmholtz-2d", "steps": 60, "signal": "SIGKILL"}
+KILLS: Row = {"command": "stiffax solve helmholtz-2d --steps 150 --out DIR", "signal": "SIGKILL"}
+
+
+def started(words: Sequence[str], folder: Path) -> subprocess.Popen:
+    return subprocess.Popen([STIFFAX, *words], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def saved(run: Path) -> dict[str, np.ndarray]:
+    """The arrays of a run's last checkpoint; none before the first."""
+    if not (run / "checkpoint.npz").exists():
+        return {}
+    with np.load(run / "checkpoint.npz") as file:
+        return {name: file[name] for name in file.files if name != "facts"}
+
+
+@functools.cache
+def unbroken() -> tuple[Path, float]:
+    """A run that nobody kills, and how long it takes once its programs are compiled."""
+    folder = Path(tempfile.mkdtemp())
+    words = str(KILLS["command"]).split()[1:-1]
+    for name in ("warm", "whole"):
+        began = time.perf_counter()
+        started([*words, str(folder / name)], folder).wait()
+    return folder / "whole", time.perf_counter() - began
 
 
 def kill_and_resume(case: Row) -> Row:
-    raise NotImplementedError("kill a run at this moment, resume it, and compare its parameters with an unbroken run")
+    whole, seconds = unbroken()
+    with tempfile.TemporaryDirectory() as name:
+        run = Path(name) / "run"
+        process = started([*str(KILLS["command"]).split()[1:-1], str(run)], Path(name))
+        time.sleep(case["moment"] * seconds)
+        process.kill()
+        killed = process.wait() < 0
+        had_checkpoint, had_folder = bool(saved(run)), run.exists()
+        again = started(["resume", str(run)] if had_folder else [*str(KILLS["command"]).split()[1:-1], str(run)], Path(name))
+        code, one, other = again.wait(), saved(whole), saved(run)
+        same = one.keys() == other.keys() and all(np.array_equal(one[n], other[n], equal_nan=True) for n in one)
+    return {
+        "seconds": round(case["moment"] * seconds, 2),
+        "killed": killed,
+        "had_folder": had_folder,
+        "had_checkpoint": had_checkpoint,
+        "exit": code,
+        "same_bits": bool(one) and same,
+    }
 
 
 CLAIMS = (
@@ -110,6 +165,6 @@ CLAIMS = (
         settings=KILLS,
         cases=[{"moment": round((kill + 0.5) / 30, 4)} for kill in range(30)],
         measure=kill_and_resume,
-        holds=lambda rows: all(row["same_bits"] for row in rows),
+        holds=lambda rows: all(row["same_bits"] and row["exit"] == 0 for row in rows),
     ),
 )

@@ -29,7 +29,9 @@ problem = sx.Problem(
         "continuity": lambda u, v: u.x + v.y,
     },
     conditions={
-        "start": sx.Initial(domain, t=0, u=lambda x, y, nu: u_exact(x, y, 0, nu), v=lambda x, y, nu: v_exact(x, y, 0, nu)),
+        "start": sx.Initial(
+            domain, t=0, u=lambda x, y, nu: u_exact(x, y, 0, nu), v=lambda x, y, nu: v_exact(x, y, 0, nu)
+        ),
         "walls": sx.Dirichlet(domain.boundary, u=u_exact, v=v_exact),
         "level": sx.Integral(domain, lambda p: p, value=0.0, mean=True),
     },

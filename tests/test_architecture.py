@@ -23,6 +23,7 @@ LAYERS = (
     ("integrators",),
     ("train", "checkpoint"),
     ("setting", "plan"),
+    ("evaluate",),
     ("solution",),
     ("solve", "minimise"),
     ("callbacks",),

@@ -272,7 +272,15 @@ NAMES = {
     "twice": (lambda: problem(fields=("x",)), "the name 'x' is used twice among fields, coordinates and coefficients"),
     "reserved": (lambda: problem(fields=("normal",)), "'normal' cannot be a name here"),
     "reserved coordinate": (lambda: problem(sx.Interval(diff=(0, 1))), "'diff' cannot be a name here"),
-    "no identifier": (lambda: problem(fields=("u-v",)), "'u-v' cannot be a name here: expected an identifier"),
+    "no identifier": (lambda: problem(fields=("u-v",)), "'u-v' cannot be a name here: names are letters"),
+    "underscore": (lambda: problem(fields=("_u",)), "'_u' cannot be a name here: names .* begin with a letter"),
+    "value": (lambda: problem(coefficients={"value": 1}), "'value' cannot be a name here: a field has .* value"),
+    "python's": (lambda: problem(coefficients={"lambda": 1}), "'lambda' cannot be a name here: it is a word of Python"),
+    "no name": (lambda: problem(fields=(TEXT, 1)), "1 cannot be a name here"),
+    "text": (lambda: problem(coefficients={"nu": TEXT}), "number for the coefficient 'nu', got 'text'. Give a number"),
+    "array": (lambda: problem(coefficients={"nu": np.ones(2)}), "Expected a number for the coefficient 'nu'"),
+    "infinite": (lambda: problem(coefficients={"nu": np.inf}), "Expected a finite number for the coefficient 'nu'"),
+    "no domain": (lambda: problem(TEXT), "domain: expected a domain such as .*, got str"),
     "ambiguous": (lambda: problem(sx.Rectangle(x=(0, 1), xx=(0, 1))), "'xx' is also spelled by other coordinates"),
     "ambiguous pair": (
         lambda: problem(sx.Box(a=(0, 1), b=(0, 1), ab=(0, 1))),
@@ -325,7 +333,6 @@ def test_hard_conditions_stand_on_flat_ends(case):
     check(problem(domain, conditions={"hard": condition}))
 
 
-@pytest.mark.xfail(reason="regions.Cross.flat_ends is empty as soon as one factor is no box")
 @pytest.mark.parametrize("case", BESIDE_A_DISK)
 def test_hard_conditions_stand_on_the_flat_ends_of_any_product(case):
     domain, condition = BESIDE_A_DISK[case]
@@ -337,6 +344,14 @@ def test_hard_conditions_elsewhere_are_refused(case):
     domain, condition = SOFT[case]
     message = "condition 'hard': hard=True is possible on whole flat ends of coordinates only.*leave hard=True out"
     refused(message, domain, conditions={"hard": condition})
+
+
+def test_a_problem_checks_itself():
+    record = problem(sx.Rectangle(x=(0, 1), y=(0, 1)), conditions={}).check()
+    assert len(record.warnings) == 1 and "field 'u' has no condition" in record.warnings[0]
+    assert problem().check().warnings == ()
+    with pytest.raises(StiffaxError, match="unknown argument 'w'"):
+        problem(equations={"poisson": lambda w: w}).check()
 
 
 # ---- warnings -------------------------------------------------------------------------------------------------------

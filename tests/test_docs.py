@@ -4,6 +4,7 @@ Write `<!-- not run: reason -->` on the line before a block to leave it out, and
 text in the folder under that name as well, for commands further down.
 """
 
+import inspect
 import re
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 import typer
 import typer.main
 
+import stiffax as sx
 from stiffax import cli
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +26,7 @@ SHELLS = ("console", "bash")
 SHOWN = ("text", "json", "toml")
 SECONDS = 150
 START = "import sys; from stiffax.cli import main; sys.argv[0] = 'stiffax'; main()"
+COMMANDS: dict[str, Any] = typer.main.get_command(cli.app).commands  # pyright: ignore[reportAttributeAccessIssue]
 BLOCK = re.compile(
     r"^(?:<!-- (?P<mark>not run|file): (?P<what>.+?) -->\n)?```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
 )
@@ -104,11 +107,28 @@ def test_no_snippet_escapes(page):
     assert len(blocks(page)) * 2 == len(re.findall(r"^\s*(```|~~~)", page.read_text(encoding="utf-8"), re.M))
 
 
+def test_the_design_names_every_file_once():
+    package = ROOT / "src" / "stiffax"
+    files = [path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc" and path.stat().st_size]
+    listed = re.findall(r"^- `([^`]+)`: ", (ROOT / "docs" / "design.md").read_text(encoding="utf-8"), re.M)
+    assert sorted(listed) == sorted(path.relative_to(package).as_posix() for path in files)
+
+
+def test_the_language_names_everything_that_users_write():
+    page = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
+    public = [name for name, value in vars(sx).items() if inspect.isclass(value) or inspect.isfunction(value)]
+    hidden = {"version", "source", "resuming"}  # not for users
+    arguments = {name for call in (sx.solve, sx.minimise, sx.Problem) for name in inspect.signature(call).parameters}
+    options = {
+        option for command in COMMANDS.values() for p in command.params for option in p.opts if option[:2] == "--"
+    }
+    words = ({*public, *arguments} - hidden) | options
+    assert [word for word in sorted(words) if not re.search(rf"(?<![\w-]){re.escape(word)}\b", page)] == []
+
+
 def test_every_command_has_help_with_an_example():
-    (app,) = [value for value in vars(cli).values() if isinstance(value, typer.Typer)]
-    group = typer.main.get_command(app)
-    assert {"list", "show", "solve", "resume"} <= set(group.commands)  # pyright: ignore[reportAttributeAccessIssue]
-    for name, command in group.commands.items():  # pyright: ignore[reportAttributeAccessIssue]
+    assert {"list", "show", "solve", "resume"} <= set(COMMANDS)
+    for name, command in COMMANDS.items():
         assert re.search(rf"stiffax {name}\b", command.help or ""), f"`stiffax {name} --help` shows no example"
 
 

@@ -394,8 +394,8 @@ WRONG_CONDITIONS = {
     "lengths": (lambda: sx.Data({"x": [1, 2]}, u=[1]), "same length, at least 1; got {'x': 2, 'u': 1}"),
     "not finite": (lambda: sx.Data({"x": [1, 2]}, u=[1, math.nan]), r"u\[1\] = nan is not finite"),
     "columns": (lambda: sx.Data({"x": [1], "z": [2]}, u=[1]).labels(NAMES), "missing: y, t; unknown: z"),
-    "unknown start": (lambda: sx.Unknown(-1.0, positive=True), "expected a finite start, above 0"),
-    "range": (lambda: sx.Range(2, 1), "expected two finite numbers, the lower one first"),
+    "unknown start": (lambda: sx.Unknown(-1.0, positive=True), "expected a start above 0"),
+    "range": (lambda: sx.Range(2, 1), "expected the lower end first"),
 }
 
 

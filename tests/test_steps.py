@@ -92,7 +92,7 @@ def test_predicted_decrease_is_that_of_the_linear_model():
 
 def made(before, after, predicted):
     zero = jnp.zeros(1)
-    return Step(zero, *(jnp.asarray(v) for v in (before, after, predicted)), zero, work())
+    return Step(zero, *(jnp.asarray(v) for v in (before, after, predicted, 0.0)), zero, work())
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from scipy.integrate import solve_ivp
 from stiffax import zoo
 from stiffax.errors import StiffaxError
 from stiffax.jets import compose, coordinates
+from stiffax.problem.base import Term
 from stiffax.problem.conditions import Dirichlet
 from stiffax.problem.fields import Evaluator, Here
 from stiffax.problem.names import call
-from stiffax.problem.base import Term
 from stiffax.problem.problem import Problem
 from stiffax.problem.shapes import Rectangle
 from stiffax.zoo import base, burgers, inverse_heat, van_der_pol

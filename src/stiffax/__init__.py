@@ -6,6 +6,7 @@ from stiffax import zoo as zoo
 from stiffax.controllers.constant import Constant as Constant
 from stiffax.controllers.gain_ratio import GainRatio as GainRatio
 from stiffax.errors import StiffaxError as StiffaxError
+from stiffax.errors import StiffaxWarning as StiffaxWarning
 from stiffax.inner.gauss_newton import GaussNewton as GaussNewton
 from stiffax.integrators.explicit import ExplicitEuler as ExplicitEuler
 from stiffax.integrators.implicit import ImplicitEuler as ImplicitEuler
@@ -15,10 +16,10 @@ from stiffax.network.inputs import FourierInput as FourierInput
 from stiffax.network.inputs import PeriodicInput as PeriodicInput
 from stiffax.network.mlp import MLP as MLP
 from stiffax.network.modified import ModifiedMLP as ModifiedMLP
+from stiffax.network.opaque import Opaque as Opaque
 from stiffax.network.starts import Fronts as Fronts
 from stiffax.network.starts import Glorot as Glorot
 from stiffax.network.starts import Siren as Siren
-from stiffax.network.opaque import Opaque as Opaque
 from stiffax.plan import Phase as Phase
 from stiffax.problem.coefficients import Range as Range
 from stiffax.problem.coefficients import Unknown as Unknown

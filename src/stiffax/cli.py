@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import math
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ from rich.console import Console
 import stiffax as sx
 from stiffax import checkpoint, zoo
 from stiffax.callbacks.live import LiveLine
-from stiffax.errors import StiffaxError
+from stiffax.errors import StiffaxError, StiffaxWarning
 from stiffax.precision import PRECISIONS
 from stiffax.problem.script import errors_of, from_file
 from stiffax.report.images import image_path
@@ -257,7 +258,8 @@ def carry_out(request: Request, out: Path | None, plot: Path | None, as_json: bo
     aside = contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext()
     with aside, errors_of(request.file):
         problem = request.posed()
-        with LiveLine(Console(stderr=True, highlight=False)) as line:
+        with LiveLine(Console(stderr=True, highlight=False)) as line, warnings.catch_warnings():
+            warnings.simplefilter("ignore", StiffaxWarning)  # they stand in the solution, and are told below
             solution = run(problem, callback=line, **request.arguments())
         if plot is not None:
             solution.plot(plot)

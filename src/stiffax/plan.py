@@ -30,7 +30,9 @@ def phases(optimizer: AbstractIntegrator | Phase | Sequence[Phase]) -> tuple[Pha
         return (Phase(optimizer),)
     given = (optimizer,) if isinstance(optimizer, Phase) else tuple(optimizer)
     if not given or not all(isinstance(phase, Phase) for phase in given):
-        raise StiffaxError(f"optimizer: expected sx.ImplicitEuler(...), sx.ExplicitEuler(...) or phases; got {optimizer!r}.")
+        raise StiffaxError(
+            f"optimizer: expected sx.ImplicitEuler(...), sx.ExplicitEuler(...) or phases; got {optimizer!r}."
+        )
     if any(phase.steps is None for phase in given[:-1]):
         raise StiffaxError("optimizer: every phase but the last needs steps=.")
     return given
@@ -112,6 +114,6 @@ def _next_phase(run: Run, optimizer: AbstractIntegrator) -> Run:
     """The same parameters, points and weights under another optimizer, which begins afresh."""
     α = jnp.asarray(optimizer.controller.start, run.α.dtype)
     state = optimizer.init(run.system, run.θ)
-    return eqx.tree_at(
-        lambda r: (r.integrator, r.α, r.streak), run, (state, α, jnp.zeros_like(run.streak)), is_leaf=lambda x: x is run.integrator
-    )
+    fresh = (state, α, jnp.zeros_like(run.streak))
+    own = run.integrator
+    return eqx.tree_at(lambda r: (r.integrator, r.α, r.streak), run, fresh, is_leaf=lambda x: x is own)

@@ -11,26 +11,33 @@ from jaxtyping import Array, Bool, Float, Int
 class Work(eqx.Module):
     """Counted work, refused attempts included."""
 
+    iterations: Int[Array, ""]  # inner iterations, or steps where there are none inside
     losses: Int[Array, ""]
     gradients: Int[Array, ""]
-    rows: Int[Array, ""]
+    rows: Int[Array, ""]  # of the Jacobian, formed
+    products: Int[Array, ""]  # with the Jacobian or the Hessian, without forming it
     factorisations: Int[Array, ""]
 
     def __add__(self, other: "Work") -> "Work":
         return Work(*(getattr(self, f.name) + getattr(other, f.name) for f in dataclasses.fields(self)))
 
 
-def work(losses: int = 0, gradients: int = 0, rows: int = 0, factorisations: int = 0) -> Work:
-    return Work(*(jnp.asarray(n, int) for n in (losses, gradients, rows, factorisations)))
+def work(iterations=0, losses=0, gradients=0, rows=0, products=0, factorisations=0) -> Work:
+    counts = (iterations, losses, gradients, rows, products, factorisations)
+    return Work(*(jnp.asarray(n, int) for n in counts))
 
 
 class Step(eqx.Module):
-    """One attempt: where it would lead, the loss before and after, and the decrease that the model promised."""
+    """One attempt: where it would lead, the loss before and after, and the decrease that the model promised.
+
+    `defect` is ‖θ⁺ - θ + α∇L(θ⁺)‖ / ‖θ⁺ - θ‖: how implicit the step really was (0: exactly; nan: not an implicit step).
+    """
 
     θ: Float[Array, " parameters"]
     before: Float[Array, ""]
     after: Float[Array, ""]
     predicted: Float[Array, ""]
+    defect: Float[Array, ""]
     state: Any
     work: Work
 
@@ -56,6 +63,7 @@ class Run(eqx.Module):
     refused: Int[Array, ""]
     streak: Int[Array, ""]
     loss: Float[Array, ""]
+    defect: Float[Array, ""]
     work: Work
     # the best so far, judged by the held-out residual
     best: Float[Array, " parameters"]
@@ -80,6 +88,7 @@ class Row:
     seconds: float
     loss: float
     alpha: float
+    defect: float
     validation: float
     error: float | None
 

@@ -13,10 +13,10 @@ from stiffax.cache import Program
 from stiffax.errors import StiffaxError
 from stiffax.jets import VALUE
 from stiffax.network.composition import output_scales
+from stiffax.problem.base import Term
 from stiffax.problem.names import call, nearest
 from stiffax.problem.physics import Layout, PointSystem, TermPoints, filled
 from stiffax.problem.points import Points, Sobol
-from stiffax.problem.base import Term
 from stiffax.problem.problem import Problem
 from stiffax.problem.refresh import HELD_OUT, REPORTED, TRAINING, AbstractRefresh, Choice, draw_seed
 from stiffax.records import Run
@@ -34,8 +34,8 @@ class Weights:
     labels: tuple[str, ...]
     owners: tuple[str, ...]
     equations: tuple[bool, ...]
+    measured: tuple[bool, ...]
     fixed: Mapping[str, float]
-    balanced: bool
 
     def first(self) -> np.ndarray:
         return np.array([self.fixed.get(o, 1.0) for o in self.owners])
@@ -45,6 +45,7 @@ class Weights:
 
         Equations are balanced against each other once, at the start, where `now` is the factors of `first`: their
         product stays one. The factors of conditions move far during a run, those of the equations are kept.
+        Measurements carry noise: where other conditions hold the solution too, they never weigh more than an equation.
         """
         equations = np.array(self.equations) & (squares > 0)
         weighted = squares * now
@@ -52,6 +53,8 @@ class Weights:
         free = np.where(squares > 0, level / np.maximum(squares, 1e-300), 1.0)
         kept = np.array(self.equations) & (not np.array_equal(now, self.first()))
         free = np.where(self.equations, free, np.clip(free, SMALLEST_WEIGHT, LARGEST_WEIGHT))
+        if not all(np.logical_or(self.measured, self.equations)):
+            free = np.where(self.measured, np.minimum(free, 1.0), free)
         free = np.where(kept, now, free)
         return np.array([self.fixed.get(o, f) for o, f in zip(self.owners, free, strict=True)])
 
@@ -60,8 +63,9 @@ def weights(problem: Problem, terms: tuple[Term, ...], given) -> Weights:
     labels = tuple(label for t in terms for label in t.labels)
     owners = tuple(owner for t in terms for owner in t.owners)
     equations = tuple(t.condition is None for t in terms for _ in t.labels)
+    measured = tuple(t.condition is not None and t.condition.targets() is not None for t in terms for _ in t.labels)
     if given is None or given == "balanced":
-        return Weights(labels, owners, equations, {}, True)
+        return Weights(labels, owners, equations, measured, {})
     if not isinstance(given, Mapping):
         raise StiffaxError(f'weights: expected "balanced" or factors by name such as {{"walls": 10.0}}, got {given!r}.')
     for name, value in given.items():
@@ -69,7 +73,7 @@ def weights(problem: Problem, terms: tuple[Term, ...], given) -> Weights:
             raise StiffaxError(f"weights: unknown name {name!r}.{nearest(name, dict.fromkeys(owners))}")
         if not (np.isfinite(value) and value > 0):
             raise StiffaxError(f"weights of {name!r}: expected a positive number, got {value!r}.")
-    return Weights(labels, owners, equations, dict(given), True)
+    return Weights(labels, owners, equations, measured, dict(given))
 
 
 def loss_unit(problem: Problem) -> float:
@@ -77,10 +81,14 @@ def loss_unit(problem: Problem) -> float:
     return float(np.mean([scale.size**2 for scale in output_scales(problem).values()]))
 
 
-def on_device(term: Term, points: Points, targets: np.ndarray | None, most: int) -> TermPoints:
-    """Points with their shares, filled up with empty places to whole blocks."""
+def on_device(term: Term, points: Points, targets: np.ndarray | None, most: int, plain: bool = False) -> TermPoints:
+    """Points with their shares, filled up with empty places to whole blocks.
+
+    A `plain` mean is by measure. In training, squared residuals count by 1/density²: those in a layer, where graded
+    points crowd because the solution is steep, must not outshout the rest.
+    """
     n = len(points.points)
-    power = 1 if term.group else 2  # a mean needs 1/density; a squared residual in a layer must not outshout the rest
+    power = 1 if term.group or plain else 2
     share = points.density**-power / n
     room = filled(n, most) - n
 
@@ -101,8 +109,9 @@ def draw_all(problem: Problem, layout: Layout, choices: Mapping[str, Choice], se
         if given is not None:
             points, targets = Points(given, None, np.ones(len(given))), term.condition.targets()
         else:
-            points, targets = choices[term.name].draw(term, draw_seed(seed, stream, 0, number)), None
-        drawn.append(on_device(term, points, targets, layout.most))
+            draw = choices[term.name].draw if stream == TRAINING else choices[term.name].unseen
+            points, targets = draw(term, draw_seed(seed, stream, 0, number)), None
+        drawn.append(on_device(term, points, targets, layout.most, plain=stream == REPORTED))
     return tuple(drawn)
 
 
@@ -162,8 +171,6 @@ class PhysicsSetting(AbstractSetting):
         return np.concatenate([np.asarray(w, np.float64) for w in run.system.weights]) * self.unit
 
     def balanced(self, run: Run) -> Run:
-        if not self.weights.balanced:
-            return run
         factors = self.weights.balance(np.asarray(self.squares(run.system, run.θ), float), self.factors(run))
         return eqx.tree_at(lambda r: r.system.weights, run, self._by_term(factors))
 
@@ -178,15 +185,15 @@ class PhysicsSetting(AbstractSetting):
         return self.balanced(run) if accepted in BALANCED_AT else run
 
     def _redrawn(self, run: Run, accepted: int) -> tuple[TermPoints, ...]:
-        new = []
-        for number, (term, old) in enumerate(zip(self.layout.terms, run.system.points, strict=True)):
-            if term.condition is not None and term.condition.points(self.problem.names) is not None:
-                new.append(old)
-                continue
-            seed = draw_seed(self.seed, TRAINING, accepted, number)
-            points = self.refresh.draw(term, self.choices[term.name], seed, lambda t, p: self._sizes(run, number, p))
-            new.append(on_device(term, points, None, self.layout.most))
-        return tuple(new)
+        return tuple(self._redrawn_term(run, accepted, number) for number in range(len(self.layout.terms)))
+
+    def _redrawn_term(self, run: Run, accepted: int, number: int) -> TermPoints:
+        term = self.layout.terms[number]
+        if term.condition is not None and term.condition.points(self.problem.names) is not None:
+            return run.system.points[number]
+        seed = draw_seed(self.seed, TRAINING, accepted, number)
+        points = self.refresh.draw(term, self.choices[term.name], seed, lambda t, p: self._sizes(run, number, p))
+        return on_device(term, points, None, self.layout.most)
 
     def _sizes(self, run: Run, number: int, points: np.ndarray) -> np.ndarray:
         n = len(points)
@@ -208,7 +215,9 @@ class PhysicsSetting(AbstractSetting):
         if at is None:
             return Observation(held.parts(θ), jnp.asarray(jnp.nan, θ.dtype))
         got, want = at(θ, system.coefficients, error_points)
-        relative = jnp.linalg.norm(got - want, axis=1) / jnp.linalg.norm(want, axis=1)
+        size = jnp.linalg.norm(want, axis=1)
+        size = jnp.where(size > 0, size, want.shape[1] ** 0.5)  # a reference that is zero everywhere: as if it were one
+        relative = jnp.linalg.norm(got - want, axis=1) / size
         return Observation(held.parts(θ), jnp.max(relative))
 
     def final(self, run: Run) -> tuple[np.ndarray, np.ndarray]:

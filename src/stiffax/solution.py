@@ -1,6 +1,5 @@
 """What a run gives back: fields to evaluate with their derivatives, errors, what happened, and a folder that lasts."""
 
-import abc
 import dataclasses
 import json
 import os
@@ -13,17 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from stiffax.errors import StiffaxError
+from stiffax.evaluate import AbstractSource, Exported, FieldFunction, Live
 from stiffax.jets import Basis, Key
 from stiffax.precision import computing
 from stiffax.problem.domains import AbstractDomain
 from stiffax.problem.fields import Names
 from stiffax.problem.names import call, nearest
-from stiffax.problem.physics import Trained
 from stiffax.problem.problem import Problem
 from stiffax.problem.spec import from_spec
 from stiffax.records import Result, Row
 
-BATCH = 1000
 FIELD, FACTS = "fields.jaxexport", "solution.json"
 
 
@@ -33,88 +31,6 @@ class FieldError:
 
     rel_l2: float
     linf: float
-
-
-class AbstractSource(abc.ABC):
-    """Where values of the fields come from: a network in memory, or a compiled artefact in a folder."""
-
-    @abc.abstractmethod
-    def streams(self, points: np.ndarray, keys: tuple[Key, ...]) -> np.ndarray:
-        """Derivatives of all fields at points: (points, keys, fields), float64."""
-
-
-class Live(AbstractSource):
-    def __init__(self, trained: Trained, coefficients: Mapping[str, float], precision: str):
-        self.trained, self.coefficients, self.precision = trained, dict(coefficients), precision
-        self.compiled: dict[Basis, Any] = {}
-
-    def streams(self, points, keys):
-        basis = Basis.of(keys)
-        with computing(self.precision):
-            if basis not in self.compiled:
-                self.compiled[basis] = jax.jit(self.function(basis))
-            function, values = self.compiled[basis], []
-            for start in range(0, len(points), BATCH):
-                part = points[start : start + BATCH]
-                room = BATCH - len(part) if len(points) > BATCH else 0
-                values.append(np.asarray(function(jnp.asarray(np.pad(part, ((0, room), (0, 0)), "edge"), float)))[: len(part)])
-        streams = np.concatenate(values).astype(np.float64)
-        return streams[:, [basis.index(key) for key in keys]]
-
-    def function(self, basis: Basis):
-        """Points to streams, all that it needs inside."""
-        coefficients = {n: jnp.asarray(v, float) for n, v in self.coefficients.items()}
-        return lambda points: jax.vmap(lambda p: jnp.stack(self.trained.model(p, basis, coefficients).streams))(points)
-
-
-class Exported(AbstractSource):
-    def __init__(self, exported, basis: Basis, names: Names, precision: str):
-        self.exported, self.basis, self.names, self.precision = exported, basis, names, precision
-
-    def streams(self, points, keys):
-        missing = [key for key in keys if key not in self.basis.keys]
-        if missing:
-            spelled = ["".join(self.names.coordinates[i] for i in key) for key in self.basis.keys if key]
-            raise StiffaxError(
-                f"the saved solution has no derivative {''.join(self.names.coordinates[i] for i in missing[0])!r}; "
-                f"it holds {', '.join(spelled) or 'values only'}. Solve again, or read it from an equation before saving."
-            )
-        with computing(self.precision):
-            streams = np.asarray(self.exported.call(jnp.asarray(points, float)), np.float64)
-        return streams[:, [self.basis.index(key) for key in keys]]
-
-
-class FieldFunction:
-    """One field of a solution, or a derivative of it: a function of the coordinates, on numbers and arrays alike."""
-
-    def __init__(self, source: AbstractSource, names: Names, field: int, keys: tuple[Key, ...] = ((),)):
-        self._source, self._names, self._field, self._keys = source, names, field, keys
-
-    def __call__(self, *positional, **named) -> np.ndarray:
-        names = self._names.coordinates
-        for name in named:
-            if name not in names:
-                raise StiffaxError(f"unknown coordinate {name!r}.{nearest(name, names)}")
-        given = dict(zip(names, positional, strict=False)) | named
-        if len(positional) > len(names) or set(given) != set(names):
-            raise StiffaxError(f"expected the coordinates {', '.join(names)}; got {len(positional) + len(named)} values.")
-        columns = np.broadcast_arrays(*(np.asarray(given[n], np.float64) for n in names))
-        points = np.stack([c.ravel() for c in columns], axis=1)
-        return self._source.streams(points, self._keys)[:, :, self._field].sum(1).reshape(columns[0].shape)
-
-    def __getattr__(self, name: str) -> "FieldFunction":
-        key = None if name.startswith("_") else self._names.key(name)
-        if key is None:
-            raise AttributeError(f"no derivative {name!r}: expected letters of {', '.join(self._names.coordinates)}.")
-        return FieldFunction(self._source, self._names, self._field, (key,))
-
-    def diff(self, *names: str) -> "FieldFunction":
-        key = tuple(sorted(self._names.axis(name) for name in names))
-        return FieldFunction(self._source, self._names, self._field, (key,))
-
-    @property
-    def laplacian(self) -> "FieldFunction":
-        return FieldFunction(self._source, self._names, self._field, tuple((i, i) for i in self._names.space))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import numpy as np
 from stiffax import checkpoint
 from stiffax.cache import folder as cache_folder
 from stiffax.cache import programs_kept
-from stiffax.errors import StiffaxError
+from stiffax.errors import StiffaxError, StiffaxWarning
+from stiffax.evaluate import Live
 from stiffax.integrators.base import AbstractIntegrator
 from stiffax.integrators.implicit import ImplicitEuler
 from stiffax.jets import Basis, Key
@@ -22,17 +24,16 @@ from stiffax.network.composition import Networks, compose
 from stiffax.network.mlp import MLP
 from stiffax.plan import Keeper, Outcome, Phase, Plan, phases
 from stiffax.precision import computing
-from stiffax.problem.check import check
+from stiffax.problem.base import Term
 from stiffax.problem.physics import assemble
 from stiffax.problem.points import AbstractPoints
-from stiffax.problem.base import Term
 from stiffax.problem.problem import Problem
 from stiffax.problem.refresh import TRAINING, AbstractRefresh, Redraw, choices, draw_seed
 from stiffax.problem.spec import to_spec
 from stiffax.records import Progress
 from stiffax.setting import PhysicsSetting, error_points
 from stiffax.setting import weights as weight_rule
-from stiffax.solution import Facts, FieldError, Live, Solution, exact_values, is_saved
+from stiffax.solution import Facts, FieldError, Solution, exact_values, is_saved
 from stiffax.train import Clock, Limits
 
 DEFAULT_SECONDS = 120.0
@@ -76,9 +77,11 @@ def solve(
     """Solve a problem.
 
     Every argument has a default that works. `network`: an architecture such as `sx.MLP(width=30, depth=2)`, any
-    equinox module, or one for each field by name. `optimizer`: `sx.ImplicitEuler(...)` or `sx.ExplicitEuler(optax...)`.
-    `points`: counts or `sx.Sobol(400)` by name. `weights`: "balanced", or fixed factors by name. `refresh`: `sx.Redraw`,
-    `sx.Adaptive` or `sx.Keep`. The run ends after `steps` accepted steps, `time_limit` seconds (compiling included),
+    equinox module, or one for each field by name. `optimizer`: `sx.ImplicitEuler(...)`, `sx.ExplicitEuler(optax...)`
+    or a list of `sx.Phase(...)`. `points`: counts or `sx.Sobol(400)` by name. `weights`: "balanced", or fixed factors
+    by name. `refresh`: `sx.Redraw`, `sx.Adaptive` or `sx.Keep`. `input_scale`: the inputs of the network are the
+    coordinates scaled to [-input_scale, input_scale]; more than 1 for solutions with fine structure. The run ends after
+    `steps` accepted steps, `time_limit` seconds (compiling included),
     when `target` is reached (the relative L2 error where the problem has a reference, else the held-out residual), when
     the held-out residual stagnates, or on Ctrl-C; without `steps` and `time_limit`, after 120 s. `out`: a folder for
     checkpoints and the solution, from which `sx.resume` goes on.
@@ -161,7 +164,9 @@ class _Sitting:
         with computing(self.asked.precision), programs_kept() as cache_is_new:
             if cache_is_new:
                 print(f"compiled programs are kept in {cache_folder()}; remove it whenever you like.", file=sys.stderr)
-            self.warnings = check(self.problem).warnings
+            self.warnings = self.problem.check().warnings
+            for text in self.warnings:
+                warnings.warn(text, StiffaxWarning, stacklevel=3)  # where solve was called
             self._build()
             solution = self._solution(self._train(resuming))
         if self.folder is not None:
@@ -271,7 +276,8 @@ def _errors(problem: Problem, source: Live, coefficients: Mapping[str, float]) -
     errors = {}
     for name, values in want.items():
         off = got[:, problem.fields.index(name)] - values
-        errors[name] = FieldError(float(np.linalg.norm(off) / np.linalg.norm(values)), float(np.abs(off).max()))
+        size = np.linalg.norm(values) or np.sqrt(len(values))  # a reference that is zero everywhere: as if it were one
+        errors[name] = FieldError(float(np.linalg.norm(off) / size), float(np.abs(off).max()))
     return errors
 
 

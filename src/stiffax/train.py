@@ -38,7 +38,7 @@ class Limits:
 
 
 class Observation(eqx.Module):
-    """What is seen of a run between chunks: the held-out mean squares by part, and the error if there is a reference."""
+    """What is seen of a run between chunks: held-out mean squares by part, and the error if there is a reference."""
 
     parts: Float[Array, " parts"]
     error: Float[Array, ""]
@@ -71,7 +71,7 @@ def begin(system: AbstractLoss, θ: Array, integrator: AbstractIntegrator) -> Ru
     zero, nan = jnp.asarray(0), jnp.asarray(jnp.nan, θ.dtype)
     parts = jnp.full(jax.eval_shape(system.parts, θ).shape, jnp.inf, θ.dtype)
     α = jnp.asarray(integrator.controller.start, θ.dtype)
-    return Run(θ, system, integrator.init(system, θ), α, zero, zero, zero, nan, work(), θ, parts)
+    return Run(θ, system, integrator.init(system, θ), α, zero, zero, zero, nan, nan, work(), θ, parts)
 
 
 def attempts(integrator: AbstractIntegrator) -> Callable[[Run, Array, Array], Run]:
@@ -90,7 +90,7 @@ def attempts(integrator: AbstractIntegrator) -> Callable[[Run, Array, Array], Ru
             return jax.tree.map(lambda a, b: jnp.where(keep, a, b), new, old)
 
         return eqx.tree_at(
-            lambda r: (r.θ, r.integrator, r.α, r.accepted, r.refused, r.streak, r.loss, r.work),
+            lambda r: (r.θ, r.integrator, r.α, r.accepted, r.refused, r.streak, r.loss, r.defect, r.work),
             run,
             (
                 choose(step.θ, run.θ),
@@ -100,6 +100,7 @@ def attempts(integrator: AbstractIntegrator) -> Callable[[Run, Array, Array], Ru
                 run.refused + ~keep,
                 jnp.where(keep, 0, run.streak + 1),
                 jnp.where(keep, step.after, step.before),
+                jnp.where(keep, step.defect, run.defect),
                 run.work + step.work,
             ),
         )
@@ -206,6 +207,7 @@ class Loop:
             self.clock.seconds,
             float(run.loss),
             float(run.α),
+            float(run.defect),
             value,
             None if math.isnan(error) else error,
         )

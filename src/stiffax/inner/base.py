@@ -34,5 +34,10 @@ class AbstractInner(eqx.Module):
         """Everything at θ that does not depend on α."""
 
     @abc.abstractmethod
-    def solve(self, system: AbstractLoss, θ: Vector, prepared: Prepared, α: Array) -> Increment:
-        """The increment for this α. Failure shows as numbers that are not finite, never as an exception."""
+    def solve(
+        self, system: AbstractLoss, θ: Vector, prepared: Prepared, α: Array, away: Vector | None = None
+    ) -> Increment:
+        """The increment for this α. Failure shows as numbers that are not finite, never as an exception.
+
+        With `away` the proximal term is about θ + away: min ½‖δ - away‖² + α L(θ + δ), still linearised or begun at θ.
+        """

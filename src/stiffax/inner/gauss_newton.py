@@ -75,12 +75,12 @@ class GaussNewton(AbstractInner):
         gram = ResidualGram(linear, matrix) if fewer_rows else ParameterGram(linear, matrix)
         return Prepared(jnp.sum(r**2), gram, work(losses=1, rows=r.size))
 
-    def solve(self, system: AbstractLeastSquares, θ, prepared, α):
+    def solve(self, system: AbstractLeastSquares, θ, prepared, α, away=None):
         gram, r = prepared.state, prepared.state.linear.residual()
         factor = gram.factor(1 / (2 * α))
-        δ = gram.step(factor, r)
+        δ = gram.step(factor, r) if away is None else away + gram.step(factor, r + gram.linear.mv(away))
         predicted = prepared.loss - jnp.sum((r + gram.linear.mv(δ)) ** 2)
         if self.correction:
             bend = gram.step(factor, system.curvature(θ, δ)) / 2
             δ = jnp.where(2 * jnp.linalg.norm(bend) < self.trust * jnp.linalg.norm(δ), δ + bend, δ)
-        return Increment(δ, predicted, work(losses=2 if self.correction else 0, factorisations=1))
+        return Increment(δ, predicted, work(iterations=1, losses=2 if self.correction else 0, factorisations=1))

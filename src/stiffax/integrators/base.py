@@ -4,10 +4,12 @@ import abc
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from stiffax.controllers.base import AbstractController
-from stiffax.records import Step
+from stiffax.inner.base import Increment, Prepared
+from stiffax.records import Step, work
 from stiffax.system import AbstractLoss, Vector
 
 
@@ -28,3 +30,12 @@ class AbstractIntegrator(eqx.Module):
     @abc.abstractmethod
     def attempt(self, system: AbstractLoss, θ: Vector, state: Any, prepared: Any, α: Float[Array, ""]) -> Step:
         """One step of size α. Failure shows as a loss that is not finite."""
+
+
+def proximal_step(system: AbstractLoss, anchor: Vector, increment: Increment, prepared: Prepared, state, α) -> Step:
+    """The step from an anchor by an increment, with the loss there and the proximal defect."""
+    new = anchor + increment.δ
+    there = system.value_and_gradient(new)
+    defect = jnp.linalg.norm(increment.δ + α * there.gradient) / jnp.linalg.norm(increment.δ)
+    done = increment.work + work(losses=1, gradients=1)
+    return Step(new, prepared.loss, there.value, increment.predicted, defect, state, done)

@@ -18,7 +18,7 @@ class ExplicitEuler(AbstractIntegrator):
 
     renewal: ClassVar[int] = 200
     transform: optax.GradientTransformation = eqx.field(static=True)
-    controller: AbstractController = Constant()
+    controller: AbstractController = eqx.field(default=Constant(), kw_only=True)
 
     def init(self, system, θ):
         state = optax.with_extra_args_support(self.transform).init(system.tree(θ))
@@ -42,4 +42,6 @@ class ExplicitEuler(AbstractIntegrator):
         new = θ + α * system.flat(updates)
         # The loss there is seen when the next step looks at it: an explicit step that went wrong shows in its numbers.
         after = jnp.where(jnp.isfinite(prepared.value) & jnp.all(jnp.isfinite(new)), prepared.value, jnp.nan)
-        return Step(new, prepared.value, after, jnp.zeros_like(after), new_state, work(losses=1, gradients=1))
+        nan = jnp.full_like(after, jnp.nan)
+        done = work(iterations=1, losses=1, gradients=1)
+        return Step(new, prepared.value, after, jnp.zeros_like(after), nan, new_state, done)

@@ -2,14 +2,14 @@
 
 from typing import ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 
 from stiffax.controllers.base import AbstractController
 from stiffax.controllers.gain_ratio import GainRatio
 from stiffax.inner.base import AbstractInner
 from stiffax.inner.gauss_newton import GaussNewton
-from stiffax.integrators.base import AbstractIntegrator
-from stiffax.records import Step, work
+from stiffax.integrators.base import AbstractIntegrator, proximal_step
 
 
 class ImplicitEuler(AbstractIntegrator):
@@ -17,7 +17,7 @@ class ImplicitEuler(AbstractIntegrator):
 
     renewal: ClassVar[int] = 10
     inner: AbstractInner = GaussNewton()
-    controller: AbstractController = GainRatio()
+    controller: AbstractController = eqx.field(default=GainRatio(), kw_only=True)
 
     def init(self, system, θ):
         del system
@@ -29,8 +29,4 @@ class ImplicitEuler(AbstractIntegrator):
 
     def attempt(self, system, θ, state, prepared, α):
         increment = self.inner.solve(system, θ, prepared, α)
-        new = θ + increment.δ
-        after = system.value(new)
-        return Step(new, prepared.loss, after, increment.predicted, state, increment.work + work(losses=1))
-
-
+        return proximal_step(system, θ, increment, prepared, state, α)

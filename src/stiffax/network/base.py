@@ -44,8 +44,11 @@ class AbstractInput(eqx.Module):
     """An embedding in front of a network. It holds nothing that is trained."""
 
     @abc.abstractmethod
-    def on(self, names: tuple[str, ...], bounds: Bounds) -> "AbstractInput":
-        """This embedding for the coordinates of a problem: what was written with names and units is resolved."""
+    def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "AbstractInput":
+        """This embedding for the coordinates of a problem: what was written with names and units is resolved.
+
+        The coordinates, which lie in `bounds`, come scaled to [-stretch, stretch].
+        """
 
     @abc.abstractmethod
     def width(self, inputs: int) -> int:
@@ -53,7 +56,7 @@ class AbstractInput(eqx.Module):
 
     @abc.abstractmethod
     def __call__(self, jet: Jet) -> Jet:
-        """Embed one point whose coordinates are scaled to [-1, 1]."""
+        """Embed one point whose coordinates are scaled (see `on`)."""
 
 
 class AbstractStart(eqx.Module):
@@ -72,14 +75,14 @@ class AbstractArchitecture(eqx.Module):
     """What a user writes for `network=`: sizes and choices, no weights yet."""
 
     @abc.abstractmethod
-    def on(self, names: tuple[str, ...], bounds: Bounds) -> "AbstractArchitecture":
+    def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "AbstractArchitecture":
         """This architecture for the coordinates of a problem (see `AbstractInput.on`)."""
 
     @abc.abstractmethod
     def build(self, inputs: int, outputs: int, points: Points, seed: int) -> AbstractNetwork:
         """A network with its first weights, in the precision of the caller.
 
-        `points` are those of training, scaled to [-1, 1] by the bounding box, one row for each.
+        `points` are those of training, scaled by the bounding box as they will come, one row for each.
         """
 
     @abc.abstractmethod

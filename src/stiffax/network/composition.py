@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -12,9 +11,9 @@ from jaxtyping import Array, Float
 from stiffax import jets
 from stiffax.errors import StiffaxError
 from stiffax.jets import Basis, Jet
-from stiffax.network.base import AbstractArchitecture, AbstractInput, AbstractNetwork
+from stiffax.network.base import AbstractArchitecture, AbstractInput, AbstractNetwork, embed
 from stiffax.network.hard import Hard, build_in, hard_fields
-from stiffax.network.inputs import PeriodicInput
+from stiffax.network.inputs import PeriodicInput, Raw
 from stiffax.network.opaque import Opaque
 from stiffax.problem.conditions import Data, Periodic
 from stiffax.problem.names import nearest
@@ -37,7 +36,7 @@ class Composition(eqx.Module):
     """All fields of a problem at a point, one column each, with the derivatives of a basis."""
 
     networks: tuple[AbstractNetwork, ...]
-    embeddings: tuple[AbstractInput, ...]  # the hard periodic ones, in front of every network
+    embedding: AbstractInput  # the hard periodic coordinates, in front of every network
     columns: tuple[tuple[int, ...], ...] = eqx.field(static=True)  # which fields each network gives
     middle: tuple[float, ...] = eqx.field(static=True)  # of the inputs
     half: tuple[float, ...] = eqx.field(static=True)
@@ -47,9 +46,8 @@ class Composition(eqx.Module):
     def __call__(self, point: Float[Array, " axes"], basis: Basis, coefficients: Mapping[str, Array]) -> Jet:
         middle, half = jnp.asarray(self.middle, point.dtype), jnp.asarray(self.half, point.dtype)
         scaled = jets.scale(jets.shift(jets.coordinates(point, basis), -middle), 1 / half)
-        for embedding in self.embeddings:
-            scaled = embedding(scaled)
-        free = self._in_order([network(scaled) for network in self.networks])
+        seen = self.embedding(scaled)
+        free = self._in_order([network(seen) for network in self.networks])
         sizes = jnp.asarray([o.size for o in self.outputs], point.dtype)
         middles = jnp.asarray([o.middle for o in self.outputs], point.dtype)
         free = jets.scale(free, sizes)
@@ -69,31 +67,36 @@ class Composition(eqx.Module):
         return free if (order[1:] > order[:-1]).all() else free[np.argsort(order)]
 
 
-def compose(problem: Problem, networks: Networks, points: np.ndarray, seed: int, input_scale: float = 1.0) -> Composition:
+def compose(
+    problem: Problem, networks: Networks, points: np.ndarray, seed: int, input_scale: float = 1.0
+) -> Composition:
     """Build the fields of a problem: one network for all of them, or one for each by name.
 
     `points` are those of training, in the problem's coordinates: the start of the first layer looks at them.
-    `input_scale` stretches the scaled inputs from [-1, 1].
+    The inputs are scaled to [-input_scale, input_scale].
     """
     lower, upper = np.array(problem.bounds, float).T
     middle, half = (lower + upper) / 2, (upper - lower) / 2 / input_scale
-    embeddings = tuple(_periodic(problem))
-    scaled = (points - middle) / half
-    for embedding in embeddings:
-        scaled = np.asarray(jax.vmap(lambda p, e=embedding: e(jets.coordinates(p, jets.VALUE)).value)(jnp.asarray(scaled)))
+    periodic = _periodic(problem)
+    embedding = PeriodicInput(periodic, harmonics=2) if periodic else Raw()
+    embedding = embedding.on(problem.coordinates, problem.bounds, input_scale)
+    seen = embed(embedding, (points - middle) / half)
+    # The coordinates that are left come first; for an embedding of the user's, the others are known no more.
+    left = [i for i, name in enumerate(problem.coordinates) if name not in periodic]
+    names, bounds = tuple(problem.coordinates[i] for i in left), [problem.bounds[i] for i in left]
     groups = _groups(problem, networks)
     built = tuple(
-        _architecture(network).on(problem.coordinates, problem.bounds).build(scaled.shape[1], len(fields), scaled, seed + i)
+        _architecture(network).on(names, bounds, input_scale).build(seen.shape[1], len(fields), seen, seed + i)
         for i, (fields, network) in enumerate(groups)
     )
-    hard = hard_fields(problem)
+    hard, scales = hard_fields(problem), output_scales(problem)
     return Composition(
         built,
-        embeddings,
+        embedding,
         tuple(tuple(problem.fields.index(f) for f in fields) for fields, _ in groups),
         tuple(map(float, middle)),
         tuple(map(float, half)),
-        tuple(output_scales(problem)[f] for f in problem.fields),
+        tuple(scales[f] for f in problem.fields),
         tuple(hard.get(f) for f in problem.fields),
     )
 
@@ -114,12 +117,13 @@ def _groups(problem: Problem, networks: Networks):
     return [((f,), networks[f]) for f in problem.fields]
 
 
-def _periodic(problem: Problem):
-    for name, condition in problem.conditions.items():
+def _periodic(problem: Problem) -> tuple[str, ...]:
+    """The coordinates in which all fields are periodic by construction."""
+    found = []
+    for condition in problem.conditions.values():
         if isinstance(condition, Periodic) and condition.hard:
-            if condition.fields is not None and set(condition.fields) != set(problem.fields):
-                raise StiffaxError(f"condition {name!r}: hard=True holds for all fields together; leave `fields` out.")
-            yield PeriodicInput(condition.coordinate, harmonics=2).on(problem.coordinates, problem.bounds)
+            found.append(condition.coordinate)
+    return tuple(dict.fromkeys(found))
 
 
 def output_scales(problem: Problem) -> dict[str, OutputScale]:
@@ -144,4 +148,3 @@ def _scale(values: np.ndarray) -> OutputScale:
     lowest, highest = float(values.min()), float(values.max())
     spread = (highest - lowest) / 2
     return OutputScale((highest + lowest) / 2, spread if spread > 0 else 1.0)
-

@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable, Mapping
 
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from stiffax import jets
-from stiffax.errors import StiffaxError
 from stiffax.jets import Basis, Jet
 from stiffax.problem.conditions import AbstractCondition, Value, prescribed_at
 from stiffax.problem.problem import Problem
 
-Function = Callable  # (point, coefficients) -> number
+Function = Callable[[Array, Mapping[str, Array]], Array]  # (point, coefficients) -> number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -33,6 +33,20 @@ class Face:
     def distance(self, point):
         """From this end, in widths of the box: 0 here, 1 at the other end."""
         return (point[self.axis] - self.at) * (1 - 2 * self.end) / self.width
+
+    def blended(self, taylor: list, opposite: int, point):
+        """A function with these derivatives at this end, by order, and none below the order `opposite` at the other.
+
+        It is (1 - distance)ᵐ times a polynomial, whose own derivatives at this end follow from Leibniz' rule.
+        """
+        away, slope = point[self.axis] - self.at, (2 * self.end - 1) / self.width
+        bend = [math.perm(opposite, k) * slope**k for k in range(len(taylor))]
+        polynomial = []
+        for order, wanted in enumerate(taylor):
+            mixed = sum(math.comb(order, k) * c * bend[order - k] for k, c in enumerate(polynomial))
+            polynomial.append(wanted - mixed)
+        value = sum(c * away**k / math.factorial(k) for k, c in enumerate(polynomial))
+        return (1 - self.distance(point)) ** opposite * value
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -55,14 +69,15 @@ class Hard:
         """What the faces of this coordinate lack after the earlier ones, blended inwards."""
         earlier, faces = self._before(axis), [f for f in self.faces if f.axis == axis]
         total = jnp.zeros((), point.dtype)
+        along = jnp.zeros_like(point).at[axis].set(1.0)
         for face in faces:
             place = point.at[axis].set(face.at)
-            away = point[axis] - face.at
-            along = jnp.zeros_like(point).at[axis].set(1.0)
+            opposite = sum(len(f.values) for f in faces if f is not face)
+            taylor = []
             for order, value in enumerate(face.values):
                 had = jets.directional(lambda p: earlier.extension(p, coefficients), place, [along] * order)
-                factor = 1 - face.distance(point) if len(faces) == 2 else away**order / math.factorial(order)
-                total = total + factor * (value(place, coefficients) - had)
+                taylor.append(value(place, coefficients) - had)
+            total = total + face.blended(taylor, opposite, point)
         return total
 
     def vanishing(self, point):
@@ -75,7 +90,10 @@ class Hard:
 
 
 def hard_fields(problem: Problem) -> dict[str, Hard]:
-    """For every field that has hard conditions, how they are built in; time first, then the coordinates in order."""
+    """For every field that has hard conditions, how they are built in; time first, then the coordinates in order.
+
+    The problem has been checked: what is hard can be built in.
+    """
     found: dict[str, list[Face]] = {}
     for name, condition in problem.conditions.items():
         if condition.hard and condition.pins():
@@ -87,25 +105,17 @@ def hard_fields(problem: Problem) -> dict[str, Hard]:
 
 
 def _faces(problem: Problem, name: str, condition: AbstractCondition):
-    condition.labels(problem.names)
-    ends = condition.region.flat_ends
-    if not ends:
-        raise StiffaxError(
-            f"condition {name!r}: hard=True needs flat ends of coordinates: the whole boundary or a face of an "
-            "interval or a box (at all times, too), or the start in time. Leave hard=True out here."
-        )
+    assert condition.region is not None
     by_field: dict[str, dict[int, Value]] = {}
     for (field, order), value in condition.pins().items():
         by_field.setdefault(field, {})[order] = value
     for field, values in by_field.items():
-        if sorted(values) != list(range(len(values))):
-            raise StiffaxError(f"condition {name!r}: hard=True needs {field} itself besides its time derivatives.")
         where = f"condition {name!r}: {field}"
         functions = tuple(
             functools.partial(prescribed_at, names=problem.names, value=values[order], where=where)
             for order in sorted(values)
         )
-        for coordinate, end in ends:
+        for coordinate, end in condition.region.flat_ends:
             axis = problem.coordinates.index(coordinate)
             lower, upper = problem.bounds[axis]
             yield field, Face(axis, end, (lower, upper)[end], upper - lower, functions)

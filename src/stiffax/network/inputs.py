@@ -13,7 +13,7 @@ from stiffax.network.base import AbstractInput, Bounds
 class Raw(AbstractInput):
     """The scaled coordinates as they are."""
 
-    def on(self, names: tuple[str, ...], bounds: Bounds) -> "Raw":
+    def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "Raw":
         return self
 
     def width(self, inputs: int) -> int:
@@ -39,7 +39,7 @@ class FourierInput(AbstractInput):
             given = f"count={self.count!r}, scale={self.scale!r}"
             raise StiffaxError(f"FourierInput: {given}; expected a count of at least 1 and a positive scale.")
 
-    def on(self, names: tuple[str, ...], bounds: Bounds) -> "FourierInput":
+    def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "FourierInput":
         return self
 
     def width(self, inputs: int) -> int:
@@ -70,13 +70,13 @@ class PeriodicInput(AbstractInput):
     def names(self) -> tuple[str, ...]:
         return (self.name,) if isinstance(self.name, str) else tuple(self.name)
 
-    def on(self, names: tuple[str, ...], bounds: Bounds) -> "Harmonics":
+    def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "Harmonics":
         for name in self.names:
             if name not in names:
                 raise StiffaxError(f"PeriodicInput: unknown coordinate {name!r}. Known here: {', '.join(names)}.")
         axes = tuple(names.index(name) for name in self.names)
         widths = [float(bounds[i][1]) - float(bounds[i][0]) for i in axes]
-        turns = tuple(1.0 if self.period is None else width / self.period for width in widths)
+        turns = tuple((1.0 if self.period is None else width / self.period) / stretch for width in widths)
         return Harmonics(axes, turns, self.harmonics)
 
     def width(self, inputs: int) -> int:
@@ -89,14 +89,14 @@ class PeriodicInput(AbstractInput):
 class Harmonics(AbstractInput):
     """`PeriodicInput` for known axes: the other coordinates, then cosines and sines of each axis in turn.
 
-    `turns` are the periods that fit into the width of the domain, one number for each axis.
+    `turns` are the periods that fit between -1 and 1, one number for each axis.
     """
 
     axes: tuple[int, ...] = eqx.field(static=True)
     turns: tuple[float, ...] = eqx.field(static=True)
     harmonics: int = eqx.field(static=True, default=1)
 
-    def on(self, names: tuple[str, ...], bounds: Bounds) -> "Harmonics":
+    def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "Harmonics":
         return self
 
     def width(self, inputs: int) -> int:

@@ -45,8 +45,8 @@ class MLP(AbstractArchitecture):
         check_sizes("MLP", self.width, self.depth)
         check_activation("MLP", self.activation)
 
-    def on(self, names: tuple[str, ...], bounds: Bounds) -> "MLP":
-        return dataclasses.replace(self, inputs=self.inputs.on(names, bounds))
+    def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "MLP":
+        return dataclasses.replace(self, inputs=self.inputs.on(names, bounds, stretch))
 
     def build(self, inputs: int, outputs: int, points: Points, seed: int) -> "DenseNetwork":
         rng, start = np.random.default_rng(seed), self.start or suited(self.activation)

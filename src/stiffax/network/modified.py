@@ -44,8 +44,8 @@ class ModifiedMLP(AbstractArchitecture):
         check_sizes("ModifiedMLP", self.width, self.depth)
         check_activation("ModifiedMLP", self.activation)
 
-    def on(self, names: tuple[str, ...], bounds: Bounds) -> "ModifiedMLP":
-        return dataclasses.replace(self, inputs=self.inputs.on(names, bounds))
+    def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "ModifiedMLP":
+        return dataclasses.replace(self, inputs=self.inputs.on(names, bounds, stretch))
 
     def build(self, inputs: int, outputs: int, points: Points, seed: int) -> "GatedNetwork":
         rng, start = np.random.default_rng(seed), self.start or suited(self.activation)

@@ -21,7 +21,7 @@ class Opaque(AbstractArchitecture):
 
     module: Callable
 
-    def on(self, names: tuple[str, ...], bounds: Bounds) -> "Opaque":
+    def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "Opaque":
         return self
 
     def build(self, inputs: int, outputs: int, points: Points, seed: int) -> "OpaqueNetwork":

@@ -10,7 +10,7 @@ from stiffax.problem.base import AbstractProblem, Checked
 from stiffax.problem.conditions import Data
 from stiffax.problem.fields import Here, Recorder
 from stiffax.problem.meeting import disagreements
-from stiffax.problem.regions import TIME
+from stiffax.problem.regions import TIME, AbstractRegion
 from stiffax.problem.survey import ANY, Subject, expected, rows, sample, subjects
 
 LARGEST_RATIO = 1e6
@@ -27,8 +27,7 @@ def check(problem: AbstractProblem) -> Checked:
                 "or conditions={...} without hard=True."
             )
         found = subjects(problem)
-        for subject in found:
-            _check_hard(problem, subject)
+        _check_hard(problem, found)
         _check_exact(problem)
         numbers = rows(problem, found, expected(problem, found))
         for subject, values in zip(found, numbers, strict=True):
@@ -47,17 +46,43 @@ def _warnings(problem: AbstractProblem, found: list[Subject], numbers: list[np.n
     yield from _strays(problem, found)
 
 
-def _check_hard(problem: AbstractProblem, subject: Subject) -> None:
-    """What is built in must be whole flat ends of the domain's coordinates."""
-    condition = subject.condition
-    if condition is None or not condition.hard or condition.region is None:
-        return
-    places = [(problem.coordinates.index(name), end) for name, end in condition.region.flat_ends]
-    at = np.zeros(len(subject.points.points), bool)
-    for axis, end in places:
+def _check_hard(problem: AbstractProblem, found: list[Subject]) -> None:
+    """What is built in must be whole flat ends of the domain's coordinates, each once for a field."""
+    taken: dict[tuple[str, str, int], str] = {}
+    for subject in found:
+        condition = subject.condition
+        if condition is None or not condition.hard or condition.region is None:
+            continue
+        _check_flat(problem, subject, condition.region)
+        orders: dict[str, list[int]] = {}
+        for field, order in condition.pins():
+            orders.setdefault(field, []).append(order)
+        if not orders and {r.field for r in subject.reads} != set(range(len(problem.fields))):
+            raise StiffaxError(f"{subject.title}: hard=True makes all fields periodic together; leave fields=... out.")
+        for field, name, end in ((f, *place) for f in orders for place in condition.region.flat_ends):
+            if sorted(orders[field]) != list(range(len(orders[field]))):
+                raise StiffaxError(
+                    f"{subject.title}: hard=True needs {field} itself, and every time derivative below the highest one "
+                    "that is given. Add them, or leave hard=True out."
+                )
+            before = taken.setdefault((field, name, end), subject.title)
+            if before != subject.title:
+                raise StiffaxError(
+                    f"{subject.title}: {before} builds in {field} at the {('lower', 'upper')[end]} end of {name} "
+                    "already. Prescribe it there once, or leave hard=True out."
+                )
+
+
+def _check_flat(problem: AbstractProblem, subject: Subject, region: AbstractRegion) -> None:
+    ends, points = region.flat_ends, subject.points.points
+    at = np.zeros(len(points), bool)
+    for name, end in ends:
+        axis = problem.coordinates.index(name)
         low, high = problem.bounds[axis]
-        at |= np.abs(subject.points.points[:, axis] - (low, high)[end]) <= OUTSIDE * (high - low)
-    if not at.all():
+        at |= np.abs(points[:, axis] - (low, high)[end]) <= OUTSIDE * (high - low)
+    across = [i for i, name in enumerate(region.names) if {name} != {other for other, _ in ends}]
+    whole = all(region.bounds[i] == problem.domain.bounds[i] for i in across)
+    if not (at.all() and whole):
         raise StiffaxError(
             f"{subject.title}: hard=True is possible on whole flat ends of coordinates only: the boundary or a face of "
             "an interval or a box (at all times, too), the start in time, and a period. This piece is none of them: "

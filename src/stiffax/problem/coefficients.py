@@ -1,9 +1,9 @@
 """Numbers that an equation names: fixed ones are plain numbers, the others say what shall become of them."""
 
 import dataclasses
-import math
 
 from stiffax.errors import StiffaxError
+from stiffax.problem.number import number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,8 +14,8 @@ class Unknown:
     positive: bool = False
 
     def __post_init__(self):
-        if not math.isfinite(self.start) or (self.positive and self.start <= 0):
-            raise StiffaxError(f"Unknown({self.start}): expected a finite start{', above 0' if self.positive else ''}.")
+        if number("the start of sx.Unknown", self.start) <= 0 and self.positive:
+            raise StiffaxError(f"Unknown({self.start}, positive=True): expected a start above 0.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,5 +26,5 @@ class Range:
     upper: float
 
     def __post_init__(self):
-        if not (math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper):
-            raise StiffaxError(f"Range({self.lower}, {self.upper}): expected two finite numbers, the lower one first.")
+        if not number("the lower end of sx.Range", self.lower) < number("the upper end of sx.Range", self.upper):
+            raise StiffaxError(f"Range({self.lower}, {self.upper}): expected the lower end first.")

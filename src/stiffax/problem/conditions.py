@@ -37,7 +37,8 @@ def along_normal(field: str, here: Here, where: str):
     if here.spot.normal is None:
         raise StiffaxError(
             f"{where}: these points have no outward normal, so {field} has no derivative along it. "
-            "Give a boundary: domain.boundary, a piece of it by where(...), or domain.face(...)."
+            "Give a boundary: domain.boundary, a piece of it by where(...), or domain.face(...); and let its points be "
+            "drawn, because given ones (sx.Fixed) come without normals."
         )
     return here.field(field).normal
 
@@ -90,6 +91,8 @@ def _checked(fields: Mapping[str, Any], names: Names, kind: str) -> tuple[str, .
     if not fields:
         raise StiffaxError(f"{kind}: name at least one field, such as {names.fields[0]}=0.0.")
     for name in fields:
+        if name == "hard":
+            raise StiffaxError(f"{kind} cannot be built into the network: leave hard=... out, and it is trained.")
         if name not in names.fields:
             raise StiffaxError(f"{kind}: unknown field {name!r}.{nearest(name, names.fields)}")
     return tuple(fields)
@@ -183,7 +186,7 @@ class Initial(AbstractCondition):
         ends = domain.bounds[domain.names.index("t")]
         self.time = ends[0] if t is None else float(t)
         if self.time not in ends:
-            raise StiffaxError(f"Initial: t={self.time:g} is no end of the time interval {ends}; values stand at an end.")
+            raise StiffaxError(f"Initial: t={self.time:g} is no end of the time interval {ends}: values stand at one.")
         self.region, self.hard, self.fields = domain.face("t", ends.index(self.time)), hard, fields
 
     @staticmethod
@@ -226,6 +229,8 @@ class Condition(AbstractCondition):
 
 class Integral(AbstractCondition):
     """The integral of an expression over a region has a value; with `mean=True` its mean has."""
+
+    region: AbstractRegion
 
     def __init__(self, where: AbstractRegion, integrand: Callable, value: float = 0.0, mean: bool = False):
         self.region, self.integrand, self.value, self.mean = where, integrand, float(value), mean

@@ -204,7 +204,7 @@ class Field:
 class Here:
     """One row's surroundings: its point, normal and target, the coefficients, and the fields of a source."""
 
-    def __init__(self, source, point, coefficients: Mapping[str, Array], normal=None, target=None):
+    def __init__(self, source, point, coefficients: Mapping[str, Array], normal=None, target: Any = None):
         self.source, self.point, self.coefficients, self.target = source, point, coefficients, target
         self.spot = Spot(0, point, normal)
 

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
+from stiffax.problem.base import Term
 from stiffax.problem.coefficients import Unknown
 from stiffax.problem.fields import Evaluator, Here, Names
-from stiffax.problem.base import Term
 from stiffax.problem.problem import Problem
 from stiffax.system import AbstractLeastSquares, DenseLinearisation, ValueAndGradient
 
@@ -117,7 +117,8 @@ class PointSystem(AbstractLeastSquares):
         def fields(place, basis):
             return trained.model(place, basis, coefficients)
 
-        here = Here(Evaluator(self.layout.names, fields, term.plan), point, coefficients, normal, target)
+        known = normal if normal.shape[0] else None
+        here = Here(Evaluator(self.layout.names, fields, term.plan), point, coefficients, known, target)
         return jnp.stack([jnp.asarray(row, point.dtype) for row in term.rows(here)])
 
     def _map(self, function: Callable, points: TermPoints):

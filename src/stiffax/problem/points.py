@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, log
+from typing import ClassVar
 
 import numpy as np
 from scipy.stats import qmc
@@ -25,13 +26,14 @@ class Points:
 
 
 class AbstractPoints(ABC):
-    """A way to draw points. `count` None leaves the number to the caller."""
+    """A way to draw points. `count`: how many were asked for; None where that is left to others."""
 
     count: int | None
+    renewable: ClassVar[bool] = True  # whether another seed gives other points
 
     @abstractmethod
     def draw(self, region: AbstractRegion, count: int, seed: int) -> Points:
-        """Points of the region, `self.count` of them or else `count`; equal arguments give equal bits."""
+        """`count` points of the region (given points are what they are); equal arguments give equal bits."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Uniform(AbstractPoints):
 
     def draw(self, region: AbstractRegion, count: int, seed: int) -> Points:
         random = np.random.default_rng(seed)
-        return filled(region, lambda n: random.random((n, columns(region))), self.count or count)
+        return filled(region, lambda n: random.random((n, columns(region))), count)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Sobol(AbstractPoints):
         check_count(self.count)
 
     def draw(self, region: AbstractRegion, count: int, seed: int) -> Points:
-        return filled(region, sobol(columns(region), seed), self.count or count)
+        return filled(region, sobol(columns(region), seed), count)
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Halton(AbstractPoints):
 
     def draw(self, region: AbstractRegion, count: int, seed: int) -> Points:
         engine = qmc.Halton(columns(region), rng=np.random.default_rng(seed))
-        return filled(region, engine.random, self.count or count)
+        return filled(region, engine.random, count)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class LatinHypercube(AbstractPoints):
 
     def draw(self, region: AbstractRegion, count: int, seed: int) -> Points:
         engine = qmc.LatinHypercube(columns(region), rng=np.random.default_rng(seed))
-        return filled(region, engine.random, self.count or count)
+        return filled(region, engine.random, count)
 
 
 @dataclass(frozen=True)
@@ -94,13 +96,14 @@ class Grid(AbstractPoints):
     """The centres of a regular grid, as fine as the count allows: at most `count` points. The seed has no effect."""
 
     count: int | None = None
+    renewable: ClassVar[bool] = False
 
     def __post_init__(self):
         check_count(self.count)
 
     def draw(self, region: AbstractRegion, count: int, seed: int) -> Points:
         check_not_empty(region)
-        count, dim = self.count or count, region.unit_dim
+        dim = region.unit_dim
         side = int((count * region.offered / region.measure) ** (1 / dim) * (1 + 1e-12)) if dim else 1
         for cells in range(max(1, side), 0, -1):
             axis = (np.arange(cells) + 0.5) / cells
@@ -135,7 +138,7 @@ class Graded(AbstractPoints):
     def draw(self, region: AbstractRegion, count: int, seed: int) -> Points:
         sides = self._sides(region)
         low, high = np.array(region.bounds).T
-        u = sobol(1 + len(region.names), seed)(self.count or count)
+        u = sobol(1 + len(region.names), seed)(count)
         chosen, _ = choose(u[:, 0], [1 - self.share, *[self.share / len(sides)] * len(sides)])
         points = low + u[:, 1:] * (high - low)
         for i, (column, end) in enumerate(sides, start=1):
@@ -169,6 +172,7 @@ class Fixed(AbstractPoints):
 
     names: tuple[str, ...] | None
     rows: tuple[tuple[float, ...], ...]
+    renewable: ClassVar[bool] = False
 
     def __init__(self, points):
         named = isinstance(points, Mapping)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from stiffax.errors import StiffaxError
-from stiffax.problem.names import nearest
-from stiffax.problem.points import AbstractPoints, Points, Sobol
-from stiffax.problem.problem import Problem
 from stiffax.problem.base import INTERIOR, Term
+from stiffax.problem.names import nearest
+from stiffax.problem.points import AbstractPoints, Fixed, Points, Sobol
+from stiffax.problem.problem import Problem
 
 Magnitudes = Callable[[Term, np.ndarray], np.ndarray]  # how large a term's rows are at given points
 
@@ -30,7 +30,16 @@ class Choice:
     count: int
 
     def draw(self, term: Term, seed: int) -> Points:
+        assert term.region is not None, "measured points are what they are"
         return self.kind.draw(term.region, self.count, seed)
+
+    def unseen(self, term: Term, seed: int) -> Points:
+        """As many points that are never trained on: other ones where the kind has one set only."""
+        points = self.draw(term, seed)
+        if self.kind.renewable:
+            return points
+        other = Choice(Sobol(), len(points.points)).draw(term, seed)
+        return Points(other.points, None if points.normals is None else other.normals, other.density)
 
 
 class AbstractRefresh(abc.ABC):
@@ -62,7 +71,7 @@ class Adaptive(AbstractRefresh):
     """Fresh points, more of them where the residual is large.
 
     Of `pool` times as many candidates each is taken with probability ∝ |residual|/mean + `uniform` (Wu et al. 2023),
-    so that no region starves. Conditions are redrawn evenly.
+    so that no region starves. Conditions are redrawn evenly; grids and given points stay.
     """
 
     every: int = 10
@@ -73,9 +82,9 @@ class Adaptive(AbstractRefresh):
         _check_every(self)
 
     def draw(self, term, choice, seed, magnitudes):
-        if term.condition is not None:
+        if term.condition is not None or not choice.kind.renewable:
             return choice.draw(term, seed)
-        candidates = choice.kind.draw(term.region, self.pool * choice.count, seed)
+        candidates = Choice(choice.kind, self.pool * choice.count).draw(term, seed)
         size = magnitudes(term, candidates.points)
         chance = size / max(size.mean(), 1e-300) + self.uniform
         chosen = np.random.default_rng(seed).choice(len(size), choice.count, replace=False, p=chance / chance.sum())
@@ -102,19 +111,24 @@ def choices(problem: Problem, given: Mapping[str, int | AbstractPoints] | None) 
     """Counts and kinds of points by name, the defaults filled in."""
     given = dict(given or {})
     known = [*problem.equations, *(n for n, c in problem.conditions.items() if not c.hard)]
-    for name, value in given.items():
+    for name in given:
         if name not in known:
             raise StiffaxError(f"points: unknown name {name!r}.{nearest(name, known)}")
-        if not isinstance(value, AbstractPoints) and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise StiffaxError(f"points of {name!r}: expected a count of at least 1 or sx.Sobol(400), got {value!r}.")
     counts = default_counts(problem)
-    return {name: _choice(given.get(name), counts[name]) for name in (INTERIOR, *known)}
+    return {name: _choice(name, given.get(name, counts[name]), counts[name]) for name in (INTERIOR, *known)}
 
 
-def _choice(value, count: int) -> Choice:
-    kind = value if isinstance(value, AbstractPoints) else Sobol()
-    count = value if isinstance(value, int) else (kind.count or count)
-    return Choice(kind, count)
+def _choice(name: str, value, count: int) -> Choice:
+    if isinstance(value, AbstractPoints):
+        return Choice(value, value.count or count)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
+        return Choice(Sobol(), int(value))
+    if isinstance(value, Mapping) or np.ndim(value) == 2:
+        return _choice(name, Fixed(value), count)
+    raise StiffaxError(
+        f"points of {name!r}: expected a count of at least 1, sx.Sobol(400), or an array with one row for each point; "
+        f"got {value!r}."
+    )
 
 
 def default_counts(problem: Problem) -> dict[str, int]:
