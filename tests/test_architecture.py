@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "stiffax"
 LAYERS = (
     ("errors",),
     ("cache", "precision"),
-    ("records",),
+    ("records", "batches"),
     ("system",),
     ("jets",),
     ("problem",),
@@ -25,12 +25,12 @@ LAYERS = (
     ("setting", "plan"),
     ("evaluate",),
     ("solution",),
-    ("solve", "minimise"),
+    ("solve", "minimise", "optax"),
     ("callbacks",),
     ("diagnostics",),
     ("report",),
     ("experiments",),
-    ("cli", "__init__", "__main__"),
+    ("cli", "request", "__init__", "__main__"),
 )
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
 PHYSICS = {"problem", "network", "zoo"}

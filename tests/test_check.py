@@ -1,6 +1,8 @@
 """What is said before training: every error and every warning by its text, and silence about sound problems."""
 
+import json
 from typing import Any
+from warnings import catch_warnings
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 import stiffax as sx
+from stiffax import cli
 from stiffax.errors import StiffaxError
 from stiffax.problem.check import check
 from stiffax.problem.domains import AbstractDomain
@@ -470,3 +473,25 @@ def test_the_same_problem_gets_the_same_words():
 @pytest.mark.parametrize("name", sx.zoo.names())
 def test_nothing_is_said_about_the_zoo(name):
     assert check(sx.zoo.problem(name)).warnings == ()
+
+
+def test_a_warning_is_kept_in_the_solution_and_printed_once_by_solve():
+    loose = problem(sx.Interval(x=(0, 1)), conditions={}, equations={"e": lambda u: u.xx - u})
+    with pytest.warns(sx.StiffaxWarning, match="field 'u' has no condition") as told:
+        solution = sx.solve(loose, network=sx.MLP(3, 1), points={"e": 10}, steps=1)
+    assert [str(w.message) for w in told if w.category is sx.StiffaxWarning] == list(solution.warnings)
+    assert len(solution.warnings) == 1 and told[0].filename == __file__
+
+
+def test_the_command_line_prints_a_warning_once(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "loose.py"
+    posed = "sx.Problem(sx.Interval(x=(0, 1)), 'u', {'e': lambda u: u.xx - u})"
+    file.write_text(f"import stiffax as sx\nproblem = {posed}\n")
+    words = f"stiffax solve {file} --steps 1 --width 3 --depth 1 --points e=10 --json".split()
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit), catch_warnings(record=True) as leaked:
+        cli.main()
+    told = capsys.readouterr()
+    assert told.err.count("field 'u' has no condition") == 1
+    assert [w[:26] for w in json.loads(told.out)["warnings"]] == ["field 'u' has no condition"]
+    assert not [w for w in leaked if w.category is sx.StiffaxWarning]

@@ -4,12 +4,14 @@ import json
 import sys
 from pathlib import Path
 
+import optax
 import pytest
 from rich.console import Console
 
 import stiffax as sx
 from stiffax import cli, zoo
 from stiffax.callbacks.live import LiveLine, line, seconds_left
+from stiffax.problem.script import from_file
 from stiffax.records import Progress
 
 FILE = """
@@ -108,9 +110,30 @@ def test_baselines_and_their_rate(stiffax, folder):
     assert code == 0 and json.loads(out)["steps"] == 2
 
 
+def test_the_method_of_the_paper(stiffax, folder):
+    """K0 = 3 implicit steps of K1 = 5, then K2 = 4 of Adam: (K0·K1 + K2) iterations."""
+    words = (
+        "--optimizer isgd-adam --alpha 0.5 --inner-steps 5 --inner-rate 0.002 --steps 3 --after-steps 4 --rate 0.001"
+    )
+    code, out, _ = stiffax("solve", "sine.py", *words.split(), "--out", "run", "--json", *SMALL)
+    assert code == 0 and json.loads(out)["steps"] == 7
+    facts = sx.Solution.load(folder / "run" / "solution").facts
+    assert facts.work["iterations"] == 3 * 5 + 4
+    # the same in Python
+    plan = [
+        sx.Phase(sx.ImplicitEuler(sx.Adam(rate=0.002, steps=5), controller=sx.Constant(0.5)), steps=3),
+        sx.Phase(sx.ExplicitEuler(optax.adam(0.001)), steps=4),
+    ]
+    network, points = sx.MLP(width=4, depth=1), {"poisson": 20}
+    own = sx.solve(from_file(folder / "sine.py"), optimizer=plan, steps=7, network=network, points=points)
+    assert own.facts.loss == facts.loss
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        ("solve boundary-layer --optimizer isgd-lbfgs --inner-rate 1", "--inner-rate belongs to --optimizer isgd-adam"),
+        ("solve boundary-layer --optimizer isgd-lbfgs --after-steps 1", "--after-steps needs --steps"),
         ("solve absent.py", "no such file: absent.py"),
         ("solve .", "no such file: ."),
         ("solve helmholz-2d", "Did you mean 'helmholtz-2d'?"),
@@ -123,10 +146,16 @@ def test_baselines_and_their_rate(stiffax, folder):
         ("solve boundary-layer --seed x", "'--seed': expected a whole number, 0 or more, got x."),
         ("solve boundary-layer --time-limit inf", "'--time-limit': expected a number above 0, got inf."),
         ("solve boundary-layer --target 0", "'--target': expected a number above 0, got 0."),
-        ("solve boundary-layer --optimizer adm", "expected default, sgd, adam or lbfgs, got adm."),
+        (
+            "solve boundary-layer --optimizer adm",
+            "lbfgs, isgd-adam or isgd-lbfgs, got adm.",
+        ),
         ("solve boundary-layer --precision double", "expected float64 or float32, got double."),
         ("solve boundary-layer --rate 0.1", "--rate belongs to --optimizer sgd or adam"),
-        ("solve boundary-layer --optimizer sgd --alpha 1", "--alpha belongs to --optimizer default, not to sgd."),
+        (
+            "solve boundary-layer --optimizer sgd --alpha 1",
+            "--alpha belongs to --optimizer default or isgd-adam or isgd-lbfgs, not to sgd.",
+        ),
         ("solve boundary-layer --plot u.txt", "'u.txt' does not end in .png, .pdf or .svg."),
         ("solve boundary-layer --plot absent/u.png", "no such folder: absent"),
         ("solve sine.py --set eps=1", "--set belongs to the problems of the zoo"),

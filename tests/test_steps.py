@@ -92,7 +92,7 @@ def test_predicted_decrease_is_that_of_the_linear_model():
 
 def made(before, after, predicted):
     zero = jnp.zeros(1)
-    return Step(zero, *(jnp.asarray(v) for v in (before, after, predicted, 0.0)), zero, work())
+    return Step(zero, *(jnp.asarray(v) for v in (before, after, predicted, 0.0, 0.0)), zero, work())
 
 
 @pytest.mark.parametrize(
@@ -164,22 +164,6 @@ def test_explicit_euler_is_gradient_descent():
     state = euler.init(system, θ)
     taken = euler.attempt(system, θ, state, euler.prepare(system, θ, state), jnp.asarray(1.0))
     assert np.asarray(taken.θ) == pytest.approx(np.asarray(θ) * [0.8, 0.4], rel=1e-14)
-
-
-def test_implicit_euler_is_of_first_order_on_the_gradient_flow():
-    """θ' = -∇L for L = ½ Σ λθ² to time 1: halving α halves the error."""
-    λ = jnp.asarray([0.5, 2.0])
-    θ0 = jnp.asarray([1.0, 1.0])
-    system = least_squares(lambda v: jnp.sqrt(λ / 2) * v, θ0, 2)
-
-    def error(n):
-        θ = θ0
-        for _ in range(n):
-            θ = step(system, θ, 1 / n).θ
-        return float(jnp.linalg.norm(θ - jnp.exp(-λ) * θ0))
-
-    orders = [np.log2(error(n) / error(2 * n)) for n in (20, 40)]
-    assert orders == pytest.approx([1.0, 1.0], abs=0.05)
 
 
 def test_loop_ends_and_says_why():

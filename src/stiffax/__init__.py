@@ -2,14 +2,28 @@
 
 from importlib.metadata import version
 
+from stiffax import optax as optax
 from stiffax import zoo as zoo
+from stiffax.batches import Batches as Batches
 from stiffax.controllers.constant import Constant as Constant
 from stiffax.controllers.gain_ratio import GainRatio as GainRatio
+from stiffax.controllers.local_error import LocalError as LocalError
+from stiffax.controllers.pseudo_transient import PseudoTransient as PseudoTransient
 from stiffax.errors import StiffaxError as StiffaxError
 from stiffax.errors import StiffaxWarning as StiffaxWarning
+from stiffax.inner.adam import Adam as Adam
+from stiffax.inner.cg import CG as CG
+from stiffax.inner.cg import Nystrom as Nystrom
 from stiffax.inner.gauss_newton import GaussNewton as GaussNewton
+from stiffax.inner.lbfgs import LBFGS as LBFGS
+from stiffax.inner.linear import QR as QR
+from stiffax.inner.linear import Cholesky as Cholesky
+from stiffax.inner.newton_cg import NewtonCG as NewtonCG
+from stiffax.inner.optimistix import Optimistix as Optimistix
+from stiffax.integrators.bdf2 import BDF2 as BDF2
 from stiffax.integrators.explicit import ExplicitEuler as ExplicitEuler
 from stiffax.integrators.implicit import ImplicitEuler as ImplicitEuler
+from stiffax.integrators.inertial import Inertial as Inertial
 from stiffax.minimise import Minimum as Minimum
 from stiffax.minimise import minimise as minimise
 from stiffax.network.inputs import FourierInput as FourierInput

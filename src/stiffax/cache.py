@@ -48,14 +48,22 @@ def _configure(options: dict[str, Any]) -> None:
 
 
 class Program:
-    """A compiled function that knows how long its compiling took. Shapes never change, so it compiles once."""
+    """A compiled function that knows how long its compiling took: once for every set of shapes."""
 
     def __init__(self, function: Callable):
-        self.jitted, self.compiled, self.seconds = jax.jit(function), None, 0.0
+        self.jitted, self.compiled, self.seconds = jax.jit(function), {}, 0.0
+
+    def is_new_for(self, *arguments) -> bool:
+        return _shapes(arguments) not in self.compiled
 
     def __call__(self, *arguments):
-        if self.compiled is None:
+        shapes = _shapes(arguments)
+        if shapes not in self.compiled:
             start = time.perf_counter()
-            self.compiled = self.jitted.lower(*arguments).compile()
-            self.seconds = time.perf_counter() - start
-        return self.compiled(*arguments)
+            self.compiled[shapes] = self.jitted.lower(*arguments).compile()
+            self.seconds += time.perf_counter() - start
+        return self.compiled[shapes](*arguments)
+
+
+def _shapes(arguments) -> tuple:
+    return tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arguments))

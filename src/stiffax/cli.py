@@ -4,7 +4,6 @@ Exit code 0: ended as asked; 1: failed; 2: wrong use, told in one message.
 """
 
 import contextlib
-import dataclasses
 import math
 import sys
 import warnings
@@ -12,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import optax
 import typer
 import typer.main
 from rich.console import Console
@@ -22,68 +20,12 @@ from stiffax import checkpoint, zoo
 from stiffax.callbacks.live import LiveLine
 from stiffax.errors import StiffaxError, StiffaxWarning
 from stiffax.precision import PRECISIONS
-from stiffax.problem.script import errors_of, from_file
+from stiffax.problem.script import errors_of
 from stiffax.report.images import image_path
 from stiffax.report.terminal import answer, as_object, reference, spelled, table
-
-EXPLICIT = {"sgd": optax.sgd, "adam": optax.adam}  # those that take a rate
-RATE = 1e-3
-WIDTH, DEPTH = 30, 2  # where only one of the two is given
+from stiffax.request import OPTIMIZERS, Request, is_file
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
-
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """What was asked for, in words: a run keeps it, and is resumed from it."""
-
-    problem: str
-    settings: dict[str, str]
-    points: dict[str, int]
-    optimizer: str
-    rate: float | None
-    alpha: float | None
-    width: int | None
-    depth: int | None
-    steps: int | None
-    time_limit: float | None
-    target: float | None
-    seed: int
-    precision: str
-
-    @property
-    def file(self) -> Path | None:
-        return Path(self.problem) if is_file(self.problem) else None
-
-    def posed(self) -> sx.Problem:
-        if self.file is None:
-            return zoo.problem(self.problem, **self.settings)
-        if self.settings:
-            raise StiffaxError(f"--set belongs to the problems of the zoo; change {self.problem} itself.")
-        return from_file(self.file)
-
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of `solve`."""
-        shaped = self.width is not None or self.depth is not None
-        return {
-            "network": sx.MLP(width=self.width or WIDTH, depth=self.depth or DEPTH) if shaped else None,
-            "optimizer": self.stepping(),
-            "points": self.points or None,
-            "source": dataclasses.asdict(self),
-        } | {name: getattr(self, name) for name in ("steps", "time_limit", "target", "seed", "precision")}
-
-    def stepping(self):
-        if self.alpha is not None and self.optimizer != "default":
-            raise StiffaxError(f"--alpha belongs to --optimizer default, not to {self.optimizer}.")
-        if self.rate is not None and self.optimizer not in EXPLICIT:
-            raise StiffaxError(
-                f"--rate belongs to --optimizer {' or '.join(EXPLICIT)}; {self.optimizer} finds its steps itself."
-            )
-        if self.optimizer in EXPLICIT:
-            return sx.ExplicitEuler(transform=EXPLICIT[self.optimizer](RATE if self.rate is None else self.rate))
-        if self.optimizer == "lbfgs":
-            return sx.ExplicitEuler(transform=optax.lbfgs())
-        return None if self.alpha is None else sx.ImplicitEuler(controller=sx.GainRatio(start=self.alpha))
 
 
 def number(text: str) -> float:
@@ -127,7 +69,6 @@ def option(name: str, text: str, **settings: Any) -> Any:
     return typer.Option(name, help=text, show_default=False, **settings)
 
 
-OPTIMIZERS = ("default", *EXPLICIT, "lbfgs")
 PlotFile = Annotated[Path | None, option("--plot", "Draw the solution into a PNG, PDF or SVG file.", metavar="FILE")]
 AsJson = Annotated[bool, option("--json", "Print one JSON object on standard output, and nothing else there.")]
 
@@ -189,12 +130,21 @@ def solve(
         float | None, option("--target", "End at this error (or held-out residual).", parser=number, metavar="X")
     ] = None,
     settings: Annotated[list[Any] | None, option("--set", "As eps=0.001.", parser=pair, metavar="NAME=X")] = None,
-    optimizer: Annotated[str, option("--optimizer", "default|sgd|adam|lbfgs", parser=one_of(OPTIMIZERS))] = "default",
+    optimizer: Annotated[str, option("--optimizer", "|".join(OPTIMIZERS), parser=one_of(OPTIMIZERS))] = "default",
     rate: Annotated[
-        float | None, option("--rate", "The learning rate of sgd and adam.", parser=number, metavar="X")
+        float | None, option("--rate", "Of sgd and adam, alone or after isgd.", parser=number, metavar="X")
     ] = None,
     alpha: Annotated[
-        float | None, option("--alpha", "Where the step size of the default starts.", parser=number, metavar="X")
+        float | None, option("--alpha", "Of isgd; of the default, where it starts.", parser=number, metavar="X")
+    ] = None,
+    inner_steps: Annotated[
+        int | None, option("--inner-steps", "Of isgd, in each implicit step.", parser=whole(1), metavar="N")
+    ] = None,
+    inner_rate: Annotated[
+        float | None, option("--inner-rate", "Of isgd-adam, inside.", parser=number, metavar="X")
+    ] = None,
+    after_steps: Annotated[
+        int | None, option("--after-steps", "Of isgd: plain steps after --steps.", parser=whole(1), metavar="N")
     ] = None,
     width: Annotated[int | None, option("--width", "Neurons in a layer.", parser=whole(1), metavar="N")] = None,
     depth: Annotated[int | None, option("--depth", "Hidden layers.", parser=whole(1), metavar="N")] = None,
@@ -219,6 +169,9 @@ def solve(
         optimizer=optimizer,
         rate=rate,
         alpha=alpha,
+        inner_steps=inner_steps,
+        inner_rate=inner_rate,
+        after_steps=after_steps,
         width=width,
         depth=depth,
         steps=steps,
@@ -272,10 +225,6 @@ def carry_out(request: Request, out: Path | None, plot: Path | None, as_json: bo
     met = request.target is None or solution.result.name == "target"
     asked = solution.result.ok and met and solution.result.name != "interrupted"
     raise typer.Exit(0 if asked else 1)
-
-
-def is_file(problem: str) -> bool:
-    return problem.endswith(".py") or Path(problem).name != problem
 
 
 def misused(error: Any) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
+from stiffax.batches import Batches
 from stiffax.cache import programs_kept
 from stiffax.errors import StiffaxError
 from stiffax.integrators.base import AbstractIntegrator
@@ -26,13 +27,18 @@ Tree = Any
 
 
 class FunctionLoss(AbstractLoss):
-    """A user's loss of a tree."""
+    """A user's loss of a tree, and of the data where there are any: `data` is (), or holds their tree."""
 
-    function: Callable[[Tree], Any] = eqx.field(static=True)
+    function: Callable[..., Any] = eqx.field(static=True)
     unravel: Callable = eqx.field(static=True)
+    data: tuple[Tree, ...] = ()
+
+    def at(self, places) -> "FunctionLoss":
+        """The loss of some of the data."""
+        return dataclasses.replace(self, data=_rows_at(self.data, places))
 
     def value(self, θ):
-        return self.function(self.unravel(θ))
+        return self.function(self.unravel(θ), *self.data)
 
     def value_and_gradient(self, θ):
         return ValueAndGradient(*jax.value_and_grad(self.value)(θ))
@@ -51,18 +57,27 @@ class FunctionLoss(AbstractLoss):
 
 
 class FunctionLeastSquares(AbstractLeastSquares):
-    """A user's residuals of a tree; the loss is the sum of their squares."""
+    """A user's residuals of a tree, and of the data where there are any; the loss is the sum of their squares."""
 
-    function: Callable[[Tree], Any] = eqx.field(static=True)
+    function: Callable[..., Any] = eqx.field(static=True)
     unravel: Callable = eqx.field(static=True)
     rows: int = eqx.field(static=True)
+    data: tuple[Tree, ...] = ()
+    share: float = eqx.field(static=True, default=1.0)  # the part of the data that is seen
+
+    def at(self, places) -> "FunctionLeastSquares":
+        """The residuals of some of the data, scaled so that the sum of squares stands for all of them."""
+        whole, part = _length(self.data), _rows_at(self.data, places)
+        rows = self.rows * places.size // whole
+        return dataclasses.replace(self, rows=rows, data=part, share=places.size / whole)
 
     @property
     def count(self):
         return self.rows
 
     def residuals(self, θ):
-        return ravel_pytree(self.function(self.unravel(θ)))[0]
+        rows = ravel_pytree(self.function(self.unravel(θ), *self.data))[0]
+        return rows if self.share == 1.0 else rows / self.share**0.5
 
     def linearise(self, θ):
         jacobian = jax.jacrev if self.rows < θ.size else jax.jacfwd
@@ -90,15 +105,36 @@ class FunctionLeastSquares(AbstractLeastSquares):
         return ravel_pytree(tree)[0]
 
 
+def _length(data: Tree) -> int:
+    return jax.tree.leaves(data)[0].shape[0]
+
+
+def _rows_at(data: Tree, places) -> Tree:
+    return jax.tree.map(lambda a: a[places], data)
+
+
+@dataclasses.dataclass(frozen=True)
 class PlainSetting(AbstractSetting):
     """Nothing is renewed, and nothing is held out."""
 
-    every = 10
+    every: int = 10
+    batches: Batches | None = None
+    seed: int = 0
+
+    def batch(self, system, number):
+        if self.batches is None or self.batches.size >= _length(system.data):
+            return system
+        return system.at(self.batches.places(_length(system.data), number, self.seed))
 
     def next(self, accepted):
         return (accepted // self.every + 1) * self.every
 
-    def renew(self, run):
+    def size(self, run):
+        del run
+        return 0
+
+    def renew(self, run, history):
+        del history
         return run
 
     def observe(self, run, θ):
@@ -125,29 +161,36 @@ class Minimum:
 def minimise(
     *,
     params: Tree,
-    loss: Callable[[Tree], Any] | None = None,
-    residuals: Callable[[Tree], Any] | None = None,
+    loss: Callable[..., Any] | None = None,
+    residuals: Callable[..., Any] | None = None,
+    data: Tree | None = None,
+    batches: Batches | None = None,
     optimizer: AbstractIntegrator | Sequence[Phase] | None = None,
     steps: int | None = None,
     time_limit: float | None = None,
     target: float | None = None,
+    seed: int = 0,
     precision: str = "float64",
     callback: Callable[[Progress], None] | None = None,
 ) -> Minimum:
     """Minimise `loss(params)`, a scalar, or the sum of squares of `residuals(params)`, for any tree of arrays.
 
     The default optimizer is the implicit step for residuals and L-BFGS for a loss. `target` is on the root of the loss.
+    With `data`, a tree of arrays with one leading axis, the functions are called as `loss(params, data)`. With
+    `batches` every step sees a part of it, in an order that `seed` chooses; what is reported is the loss of the whole.
     What comes back is NumPy, in the precision of the computation.
     """
     if (loss is None) == (residuals is None):
         raise StiffaxError("minimise: give exactly one of loss= (a scalar) and residuals= (to be squared and summed).")
+    _check_data(data, batches)
     limits = Limits(steps, 120.0 if steps is None and time_limit is None else time_limit, target)
     with computing(precision), programs_kept():
         tree = jax.tree.map(lambda a: jnp.asarray(a, float), params)
         θ, unravel = ravel_pytree(tree)
-        system = _system(loss, residuals, unravel, tree)
+        system = _system(loss, residuals, unravel, tree, () if data is None else (_computed(data),))
         chosen = optimizer or (ExplicitEuler(optax.lbfgs()) if residuals is None else ImplicitEuler())
-        plan = Plan(phases(chosen), PlainSetting(), limits, Clock(), callback or (lambda progress: None))
+        setting = PlainSetting(batches=batches, seed=seed)
+        plan = Plan(phases(chosen), setting, limits, Clock(), callback or (lambda progress: None))
         outcome = plan.go(system, θ)
         run = outcome.run
         best = jax.tree.map(np.asarray, unravel(run.best))
@@ -156,11 +199,31 @@ def minimise(
     return Minimum(best, float(run.best_parts[0]), outcome.result, *counts, work, tuple(outcome.history))
 
 
-def _system(loss, residuals, unravel, tree) -> AbstractLoss:
+def _check_data(data: Tree, batches: Batches | None) -> None:
+    lengths = {np.shape(leaf)[:1] for leaf in jax.tree.leaves(data)}
+    if batches is not None and not lengths:
+        raise StiffaxError("minimise: batches= needs data=, the arrays that batches are cut from.")
+    if len(lengths) > 1 or lengths == {()}:
+        raise StiffaxError(
+            f"minimise: the arrays of data= must share their first axis, one place for each datum; "
+            f"found {sorted(np.shape(leaf) for leaf in jax.tree.leaves(data))}."
+        )
+
+
+def _computed(data: Tree) -> Tree:
+    """Data on the device: real numbers in the precision of the computation, whole ones and truths as they are."""
+    arrays = jax.tree.map(jnp.asarray, data)
+    return jax.tree.map(lambda a: a.astype(float) if jnp.issubdtype(a.dtype, jnp.floating) else a, arrays)
+
+
+def _system(loss, residuals, unravel, tree, data) -> AbstractLoss:
     function = loss or residuals
-    shape = jax.eval_shape(function, tree)
+    shape = jax.eval_shape(function, tree, *data)
     if residuals is not None:
-        return FunctionLeastSquares(function, unravel, sum(leaf.size for leaf in jax.tree.leaves(shape)))
+        rows = sum(leaf.size for leaf in jax.tree.leaves(shape))
+        if data and rows % _length(data):
+            raise StiffaxError(f"minimise: {rows} residuals of {_length(data)} data; expected as many of each datum.")
+        return FunctionLeastSquares(function, unravel, rows, data)
     if getattr(shape, "shape", None) != ():
         raise StiffaxError(f"minimise: loss must return a scalar, but it returns {shape}.")
-    return FunctionLoss(function, unravel)
+    return FunctionLoss(function, unravel, data)

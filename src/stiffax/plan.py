@@ -81,7 +81,7 @@ class Plan:
         run = begin(system, θ, self.phases[0].optimizer)
         facts = self.keeper.facts() if self.keeper is not None and resuming else None
         if facts is None:
-            run = self.setting.renew(run)
+            run = self.setting.renew(run, history)
         else:
             stage, start = facts["stage"], facts["start"]
             saved = self.keeper.load(begin(system, θ, self.phases[stage].optimizer))
@@ -91,6 +91,7 @@ class Plan:
             run, result = loop.go(run)
             compiling += loop.chunk.seconds
             if result.name != "phase":
+                loop.save(run, history)
                 return Outcome(run, result, history, compiling)
             stage, start = stage + 1, int(run.accepted)
             run = _next_phase(run, self.phases[stage].optimizer)

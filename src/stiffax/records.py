@@ -9,27 +9,43 @@ from jaxtyping import Array, Bool, Float, Int
 
 
 class Work(eqx.Module):
-    """Counted work, refused attempts included."""
+    """Counted work, refused attempts included.
 
-    iterations: Int[Array, ""]  # inner iterations, or steps where there are none inside
+    `iterations` is the count of the paper, (K0·K1 + K2) · batches: inner iterations, or steps where none are inside.
+    """
+
+    iterations: Int[Array, ""]
     losses: Int[Array, ""]
     gradients: Int[Array, ""]
     rows: Int[Array, ""]  # of the Jacobian, formed
     products: Int[Array, ""]  # with the Jacobian or the Hessian, without forming it
     factorisations: Int[Array, ""]
+    fallbacks: Int[Array, ""]  # solves by QR where Cholesky failed
 
     def __add__(self, other: "Work") -> "Work":
         return Work(*(getattr(self, f.name) + getattr(other, f.name) for f in dataclasses.fields(self)))
 
 
-def work(iterations=0, losses=0, gradients=0, rows=0, products=0, factorisations=0) -> Work:
-    counts = (iterations, losses, gradients, rows, products, factorisations)
+Count = int | Int[Array, ""]
+
+
+def work(
+    iterations: Count = 0,
+    losses: Count = 0,
+    gradients: Count = 0,
+    rows: Count = 0,
+    products: Count = 0,
+    factorisations: Count = 0,
+    fallbacks: Count = 0,
+) -> Work:
+    counts = (iterations, losses, gradients, rows, products, factorisations, fallbacks)
     return Work(*(jnp.asarray(n, int) for n in counts))
 
 
 class Step(eqx.Module):
     """One attempt: where it would lead, the loss before and after, and the decrease that the model promised.
 
+    `before` is the loss at the last accepted parameters, wherever the step was anchored. `moved` is ‖θ⁺ - θ‖.
     `defect` is ‖θ⁺ - θ + α∇L(θ⁺)‖ / ‖θ⁺ - θ‖: how implicit the step really was (0: exactly; nan: not an implicit step).
     """
 
@@ -37,6 +53,7 @@ class Step(eqx.Module):
     before: Float[Array, ""]
     after: Float[Array, ""]
     predicted: Float[Array, ""]
+    moved: Float[Array, ""]
     defect: Float[Array, ""]
     state: Any
     work: Work
@@ -81,7 +98,7 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One line of a run's history."""
+    """One line of a run's history; `iterations` counts inner ones, refused attempts included; `points` the equations'."""
 
     steps: int
     refused: int
@@ -91,6 +108,8 @@ class Row:
     defect: float
     validation: float
     error: float | None
+    iterations: int
+    points: int
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The physics as the loop sees it: points and weights renewed by accepted steps, held-out points, errors."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import equinox as eqx
 import jax
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from stiffax.batches import Batches
 from stiffax.cache import Program
 from stiffax.errors import StiffaxError
 from stiffax.jets import VALUE
@@ -19,12 +20,15 @@ from stiffax.problem.physics import Layout, PointSystem, TermPoints, filled
 from stiffax.problem.points import Points, Sobol
 from stiffax.problem.problem import Problem
 from stiffax.problem.refresh import HELD_OUT, REPORTED, TRAINING, AbstractRefresh, Choice, draw_seed
-from stiffax.records import Run
+from stiffax.records import Row, Run
 from stiffax.train import AbstractSetting, Observation
 
 BALANCED_AT = (0, 10, 30, 100, 300)  # accepted steps after which balanced weights are taken anew
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-3, 1e8
 ERROR_POINTS = 4000
+GAP = 10.0  # held-out over training loss: above it few points are fitted, not the equation
+GROWTH, MOST_GROWTH = 2, 4  # then a run takes twice the points, and no more than four times those of its start
+BATCHES = 3  # the stream of random numbers beside those of the points
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +78,11 @@ def weights(problem: Problem, terms: tuple[Term, ...], given) -> Weights:
         if not (np.isfinite(value) and value > 0):
             raise StiffaxError(f"weights of {name!r}: expected a positive number, got {value!r}.")
     return Weights(labels, owners, equations, measured, dict(given))
+
+
+def is_overfitted(history: Sequence[Row]) -> bool:
+    """Whether the held-out residual stayed far above that of training at the last three looks."""
+    return len(history) >= 3 and all(row.validation > GAP * row.loss for row in history[-3:])
 
 
 def loss_unit(problem: Problem) -> float:
@@ -139,8 +148,8 @@ def reference(problem: Problem, layout: Layout) -> Callable | None:
 class PhysicsSetting(AbstractSetting):
     """A problem, its terms, and everything about points and weights that a run does not carry itself."""
 
-    def __init__(self, problem, layout, choices, refresh, weights, seed):
-        self.problem, self.layout, self.seed = problem, layout, seed
+    def __init__(self, problem, layout, choices, refresh, weights, seed, batches: Batches | None = None):
+        self.problem, self.layout, self.seed, self.batches = problem, layout, seed, batches
         self.choices: Mapping[str, Choice] = choices
         self.refresh: AbstractRefresh = refresh
         self.weights: Weights = weights
@@ -178,21 +187,53 @@ class PhysicsSetting(AbstractSetting):
         stops = [(accepted // self.every + 1) * self.every]
         return min([*stops, *(n for n in BALANCED_AT if n > accepted)])
 
-    def renew(self, run):
+    def renew(self, run, history):
         accepted = int(run.accepted)
         if self.refresh.every and accepted % self.refresh.every == 0:
-            run = eqx.tree_at(lambda r: r.system.points, run, self._redrawn(run, accepted))
+            more = GROWTH if self._is_short_of_points(run, history) else 1
+            run = eqx.tree_at(lambda r: r.system.points, run, self._redrawn(run, accepted, more))
         return self.balanced(run) if accepted in BALANCED_AT else run
 
-    def _redrawn(self, run: Run, accepted: int) -> tuple[TermPoints, ...]:
-        return tuple(self._redrawn_term(run, accepted, number) for number in range(len(self.layout.terms)))
+    def size(self, run):
+        return run.system.points[0].share.shape[0]
 
-    def _redrawn_term(self, run: Run, accepted: int, number: int) -> TermPoints:
-        term = self.layout.terms[number]
+    def _is_short_of_points(self, run: Run, history: list[Row]) -> bool:
+        """Whether few points were fitted and not the equation: three looks with the held-out residual far above."""
+        if self._multiple(run, 0) * GROWTH > MOST_GROWTH or not self.choices[self.layout.terms[0].name].free:
+            return False
+        return is_overfitted(history) and all(row.points == self.size(run) for row in history[-3:])
+
+    def _multiple(self, run: Run, number: int) -> int:
+        """How many times its first points a term has now."""
+        first = filled(self.choices[self.layout.terms[number].name].count, self.layout.most)
+        return max(1, run.system.points[number].share.shape[0] // first)
+
+    def batch(self, system: PointSystem, number):
+        points = list(system.points)
+        for k, term in enumerate(self.layout.terms):
+            if self.batches is not None and not term.group:
+                points[k] = self._part(points[k], self.batches, number, draw_seed(self.seed, BATCHES, 0, k))
+        return eqx.tree_at(lambda s: s.points, system, tuple(points))
+
+    def _part(self, points: TermPoints, batches: Batches, number, seed: int) -> TermPoints:
+        """What one step sees of the points of a term; the shares stand for all of them."""
+        count, size = points.share.shape[0], filled(batches.size, self.layout.most)
+        if count <= size:
+            return points
+        places = Batches(size).places(count, number, seed)
+        part = jax.tree.map(lambda a: a[places], points)
+        return eqx.tree_at(lambda p: p.share, part, part.share * (count / size))
+
+    def _redrawn(self, run: Run, accepted: int, more: int) -> tuple[TermPoints, ...]:
+        return tuple(self._redrawn_term(run, accepted, number, more) for number in range(len(self.layout.terms)))
+
+    def _redrawn_term(self, run: Run, accepted: int, number: int, more: int) -> TermPoints:
+        term, old = self.layout.terms[number], run.system.points[number]
         if term.condition is not None and term.condition.points(self.problem.names) is not None:
-            return run.system.points[number]
+            return old
         seed = draw_seed(self.seed, TRAINING, accepted, number)
-        points = self.refresh.draw(term, self.choices[term.name], seed, lambda t, p: self._sizes(run, number, p))
+        choice = self.choices[term.name].times(self._multiple(run, number) * more)
+        points = self.refresh.draw(term, choice, seed, lambda t, p: self._sizes(run, number, p))
         return on_device(term, points, None, self.layout.most)
 
     def _sizes(self, run: Run, number: int, points: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from stiffax import checkpoint
+from stiffax.batches import Batches
 from stiffax.cache import folder as cache_folder
 from stiffax.cache import programs_kept
 from stiffax.errors import StiffaxError, StiffaxWarning
@@ -49,6 +50,7 @@ class Asked:
     points: Mapping[str, int | AbstractPoints]
     weights: Any
     refresh: AbstractRefresh
+    batches: Batches | None
     limits: Limits
     seed: int
     precision: str
@@ -63,6 +65,7 @@ def solve(
     points: Mapping[str, int | AbstractPoints] | None = None,
     weights: Mapping[str, float] | str = "balanced",
     refresh: AbstractRefresh | None = None,
+    batches: Batches | None = None,
     input_scale: float = 1.0,
     steps: int | None = None,
     time_limit: float | None = None,
@@ -79,9 +82,10 @@ def solve(
     Every argument has a default that works. `network`: an architecture such as `sx.MLP(width=30, depth=2)`, any
     equinox module, or one for each field by name. `optimizer`: `sx.ImplicitEuler(...)`, `sx.ExplicitEuler(optax...)`
     or a list of `sx.Phase(...)`. `points`: counts or `sx.Sobol(400)` by name. `weights`: "balanced", or fixed factors
-    by name. `refresh`: `sx.Redraw`, `sx.Adaptive` or `sx.Keep`. `input_scale`: the inputs of the network are the
-    coordinates scaled to [-input_scale, input_scale]; more than 1 for solutions with fine structure. The run ends after
-    `steps` accepted steps, `time_limit` seconds (compiling included),
+    by name. `refresh`: `sx.Redraw`, `sx.Adaptive` or `sx.Keep`. `batches`: `sx.Batches(size=40)` for steps that see a
+    part of the points each; points are then renewed after whole epochs unless `refresh` says otherwise.
+    `input_scale`: the inputs of the network are the coordinates scaled to [-input_scale, input_scale]; more than 1 for
+    solutions with fine structure. The run ends after `steps` accepted steps, `time_limit` seconds (compiling included),
     when `target` is reached (the relative L2 error where the problem has a reference, else the held-out residual), when
     the held-out residual stagnates, or on Ctrl-C; without `steps` and `time_limit`, after 120 s. `out`: a folder for
     checkpoints and the solution, from which `sx.resume` goes on.
@@ -92,7 +96,8 @@ def solve(
         plan,
         dict(points or {}),
         weights,
-        refresh or Redraw(every=plan[0].optimizer.renewal),
+        refresh or Redraw(every=plan[0].optimizer.renewal * _epoch(problem, points, batches)),
+        batches,
         _limits(steps, time_limit, target),
         seed,
         precision,
@@ -119,6 +124,19 @@ def resume(
     return solve(problem, out=folder, callback=callback, resuming=True, **arguments)
 
 
+def _epoch(problem: Problem, points, batches: Batches | None) -> int:
+    """The steps in which every point is seen."""
+    if batches is None:
+        return 1
+    chosen = choices(problem, points)
+    return max((batches.steps(chosen[term.name].count) for term in _terms(problem, points or {})), default=1)
+
+
+def _terms(problem: Problem, points: Mapping[str, Any]) -> tuple[Term, ...]:
+    """An equation whose points were asked for by name has them to itself."""
+    return problem.terms(separate=tuple(name for name in points if name in problem.equations))
+
+
 def _quiet(progress: Progress) -> None:
     del progress
 
@@ -143,6 +161,7 @@ def _settings(problem: Problem, asked: Asked, source) -> dict[str, Any]:
         "points": {n: repr(v) for n, v in asked.points.items()},
         "weights": repr(asked.weights),
         "refresh": repr(asked.refresh),
+        "batches": repr(asked.batches),
         "limits": dataclasses.asdict(asked.limits),
         "seed": asked.seed,
         "precision": asked.precision,
@@ -194,14 +213,17 @@ class _Sitting:
     def _build(self) -> None:
         problem, asked = self.problem, self.asked
         self.choices = choices(problem, asked.points)
-        self.terms = problem.terms(separate=tuple(n for n in asked.points if n in problem.equations))
+        self.terms = _terms(problem, asked.points)
         if not self.terms:
             raise StiffaxError("the problem has nothing to train on: no equation, and no condition that is not hard.")
         seen = self._points_inside()
-        model = compose(problem, asked.network, seen, asked.seed, asked.input_scale)
+        order = max(place.basis.order for term in self.terms for place in term.plan)
+        model = compose(problem, asked.network, seen, asked.seed, asked.input_scale, order)
         self.layout, self.θ = assemble(problem, self.terms, model, most_in_block())
         rule = weight_rule(problem, self.terms, asked.weights)
-        self.setting = PhysicsSetting(problem, self.layout, self.choices, asked.refresh, rule, asked.seed)
+        self.setting = PhysicsSetting(
+            problem, self.layout, self.choices, asked.refresh, rule, asked.seed, asked.batches
+        )
 
     def _points_inside(self) -> np.ndarray:
         """The points of training that the start of the network looks at."""

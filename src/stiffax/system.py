@@ -8,6 +8,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 Vector = Float[Array, " parameters"]
@@ -122,3 +123,30 @@ class DenseLinearisation(AbstractLinearisation):
 
     def rows(self):
         return self.jacobian
+
+
+class ProductLinearisation(AbstractLinearisation):
+    """No rows stored: every product differentiates the residual once more."""
+
+    system: AbstractLeastSquares
+    θ: Vector
+    r: Float[Array, " rows"]
+
+    def residual(self):
+        return self.r
+
+    def mv(self, v):
+        return jax.jvp(self.system.residuals, (self.θ,), (v,))[1]
+
+    def vm(self, w):
+        return jax.vjp(self.system.residuals, self.θ)[1](w)[0]
+
+    def gram(self, space):
+        rows = self.rows()
+        return rows @ rows.T if space == "residuals" else rows.T @ rows
+
+    def row_norms(self):
+        return (self.rows() ** 2).sum(1) ** 0.5
+
+    def rows(self):
+        return jax.vmap(self.vm)(jnp.eye(self.r.size, dtype=self.r.dtype))

@@ -10,6 +10,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -54,8 +55,16 @@ class AbstractSetting(abc.ABC):
         """The next count of accepted steps at which the loop must stop to renew."""
 
     @abc.abstractmethod
-    def renew(self, run: Run) -> Run:
-        """The run with the points and weights that belong to its count of accepted steps."""
+    def renew(self, run: Run, history: list[Row]) -> Run:
+        """The run with the points and weights that belong to its count of accepted steps and to what was seen so far."""
+
+    @abc.abstractmethod
+    def batch(self, system: Any, number: Array) -> Any:
+        """The part of a system that step `number` sees, or all of it; traced inside the compiled chunk."""
+
+    @abc.abstractmethod
+    def size(self, run: Run) -> int:
+        """How many points the equations have now."""
 
     @abc.abstractmethod
     def observe(self, run: Run, θ: Array) -> Observation:
@@ -74,15 +83,18 @@ def begin(system: AbstractLoss, θ: Array, integrator: AbstractIntegrator) -> Ru
     return Run(θ, system, integrator.init(system, θ), α, zero, zero, zero, nan, nan, work(), θ, parts)
 
 
-def attempts(integrator: AbstractIntegrator) -> Callable[[Run, Array, Array], Run]:
-    """(run, until, budget) -> the run after at most `budget` attempts, with no more than `until` accepted steps."""
+def attempts(integrator: AbstractIntegrator, batch: Callable[[Any, Array], Any] = lambda system, number: system):
+    """(run, until, budget) -> the run after at most `budget` attempts, with no more than `until` accepted steps.
+
+    `batch` cuts out of the system what the step after so many accepted ones sees.
+    """
 
     def going(run, until, end):
         tried = run.accepted + run.refused
         return (run.accepted < until) & (tried < end) & (run.streak < MOST_REFUSALS)
 
-    def one_attempt(run: Run, prepared) -> Run:
-        step = integrator.attempt(run.system, run.θ, run.integrator, prepared, run.α)
+    def one_attempt(run: Run, system, prepared) -> Run:
+        step = integrator.attempt(system, run.θ, run.integrator, prepared, run.α)
         verdict = integrator.controller.judge(step, run.α)
         keep = verdict.keep
 
@@ -101,15 +113,17 @@ def attempts(integrator: AbstractIntegrator) -> Callable[[Run, Array, Array], Ru
                 jnp.where(keep, 0, run.streak + 1),
                 jnp.where(keep, step.after, step.before),
                 jnp.where(keep, step.defect, run.defect),
-                run.work + step.work,
+                # what is shared is counted with the first attempt: chunks may cut between attempts and prepare again
+                run.work + step.work + jax.tree.map(lambda n: jnp.where(run.streak == 0, n, 0), prepared.work),
             ),
         )
 
     def one_step(run: Run, until, end) -> Run:
         """Prepare once, then try until a step is accepted."""
-        prepared, start = integrator.prepare(run.system, run.θ, run.integrator), run.accepted
+        start, system = run.accepted, batch(run.system, run.accepted)
+        prepared = integrator.prepare(system, run.θ, run.integrator)
         return jax.lax.while_loop(
-            lambda r: (r.accepted == start) & going(r, until, end), lambda r: one_attempt(r, prepared), run
+            lambda r: (r.accepted == start) & going(r, until, end), lambda r: one_attempt(r, system, prepared), run
         )
 
     def chunk(run: Run, until, budget) -> Run:
@@ -145,7 +159,7 @@ class Loop:
     last: bool = True  # whether the run ends with this loop, or another phase follows
 
     def __post_init__(self):
-        self.chunk = Program(attempts(self.integrator))
+        self.chunk = Program(attempts(self.integrator, self.setting.batch))
         self.per_attempt = math.inf
         self.last_look = 0.0  # what the looks after the end will cost, as much as the first one did
         self.saved = self.clock.seconds
@@ -166,15 +180,13 @@ class Loop:
         if self.limits.steps is not None:
             until = min(until, self.limits.steps)
         budget = 1 if math.isinf(self.per_attempt) else max(1, int(CHUNK_SECONDS / self.per_attempt))
-        if self.chunk.compiled is None:
-            self._tell("compiling", run)
-        run = self._timed(run, until, budget)
+        run = self._timed(run, jnp.asarray(until), jnp.asarray(budget))
         result = self._ended(run)
         if int(run.accepted) >= until or result is not None:
             run = self._look(run)
             result = self._reached() or self._missed(result) or self._stagnated()
             if result is None:
-                run = self.setting.renew(run)
+                run = self.setting.renew(run, self.history)
         self._tell("training", run)
         if result is None and self.clock.seconds - self.saved > SAVE_SECONDS:
             self.save(run, self.history)
@@ -182,14 +194,13 @@ class Loop:
         return run, result
 
     def _timed(self, run, until, budget):
-        fresh = self.chunk.compiled is None
-        before, start = int(run.accepted) + int(run.refused), time.perf_counter()
-        run = jax.block_until_ready(self.chunk(run, jnp.asarray(until), jnp.asarray(budget)))
-        tried = int(run.accepted) + int(run.refused) - before
-        if tried and not fresh:
-            self.per_attempt = (time.perf_counter() - start) / tried
-        elif fresh:
-            self.per_attempt = max(time.perf_counter() - start - self.chunk.seconds, 1e-4)
+        if self.chunk.is_new_for(run, until, budget):
+            self._tell("compiling", run)
+        before, compiled = int(run.accepted) + int(run.refused), self.chunk.seconds
+        start = time.perf_counter()
+        run = jax.block_until_ready(self.chunk(run, until, budget))
+        took = time.perf_counter() - start - (self.chunk.seconds - compiled)
+        self.per_attempt = max(took / max(1, int(run.accepted) + int(run.refused) - before), 1e-4)
         return run
 
     def _look(self, run: Run) -> Run:
@@ -210,6 +221,8 @@ class Loop:
             float(run.defect),
             value,
             None if math.isnan(error) else error,
+            int(run.work.iterations),
+            self.setting.size(run),
         )
         if not self.history or self.history[-1].steps != row.steps or self.history[-1].refused != row.refused:
             self.history.append(row)

@@ -24,7 +24,7 @@ class AbstractIntegrator(eqx.Module):
         """The state before the first step."""
 
     @abc.abstractmethod
-    def prepare(self, system: AbstractLoss, θ: Vector, state: Any) -> Any:
+    def prepare(self, system: AbstractLoss, θ: Vector, state: Any) -> Prepared:
         """What every attempt from θ shares, whatever α is; computed once for an accepted step."""
 
     @abc.abstractmethod
@@ -32,10 +32,18 @@ class AbstractIntegrator(eqx.Module):
         """One step of size α. Failure shows as a loss that is not finite."""
 
 
-def proximal_step(system: AbstractLoss, anchor: Vector, increment: Increment, prepared: Prepared, state, α) -> Step:
-    """The step from an anchor by an increment, with the loss there and the proximal defect."""
-    new = anchor + increment.δ
+def proximal_step(
+    system: AbstractLoss, θ: Vector, increment: Increment, prepared: Prepared, state, α, away: Vector | float = 0.0
+) -> Step:
+    """The step from θ by an increment, with the loss there and the defect of the proximal problem about θ + away.
+
+    A controller compares with the loss at θ, the last accepted parameters, also where the anchor is another point: an
+    anchor uphill is no excuse for going up.
+    """
+    new = θ + increment.δ
     there = system.value_and_gradient(new)
-    defect = jnp.linalg.norm(increment.δ + α * there.gradient) / jnp.linalg.norm(increment.δ)
+    from_anchor = increment.δ - away
+    defect = jnp.linalg.norm(from_anchor + α * there.gradient) / jnp.linalg.norm(from_anchor)
+    moved = jnp.linalg.norm(increment.δ)
     done = increment.work + work(losses=1, gradients=1)
-    return Step(new, prepared.loss, there.value, increment.predicted, defect, state, done)
+    return Step(new, prepared.loss, there.value, increment.predicted, moved, defect, state, done)

@@ -9,6 +9,7 @@ import optax
 
 from stiffax.controllers.base import AbstractController
 from stiffax.controllers.constant import Constant
+from stiffax.inner.base import Prepared
 from stiffax.integrators.base import AbstractIntegrator
 from stiffax.records import Step, work
 
@@ -26,22 +27,22 @@ class ExplicitEuler(AbstractIntegrator):
 
     def prepare(self, system, θ, state):
         del state
-        return system.value_and_gradient(θ)
+        here = system.value_and_gradient(θ)
+        return Prepared(here.value, here.gradient, work(losses=1, gradients=1))
 
     def attempt(self, system, θ, state, prepared, α):
-        tree, slope = system.tree(θ), system.tree(prepared.gradient)
+        tree, slope = system.tree(θ), system.tree(prepared.state)
         transform = optax.with_extra_args_support(self.transform)
         updates, new_state = transform.update(
             slope,
             state,
             tree,
-            value=prepared.value,
+            value=prepared.loss,
             grad=slope,
             value_fn=lambda t: system.value(system.flat(t)),
         )
         new = θ + α * system.flat(updates)
         # The loss there is seen when the next step looks at it: an explicit step that went wrong shows in its numbers.
-        after = jnp.where(jnp.isfinite(prepared.value) & jnp.all(jnp.isfinite(new)), prepared.value, jnp.nan)
-        nan = jnp.full_like(after, jnp.nan)
-        done = work(iterations=1, losses=1, gradients=1)
-        return Step(new, prepared.value, after, jnp.zeros_like(after), nan, new_state, done)
+        after = jnp.where(jnp.isfinite(prepared.loss) & jnp.all(jnp.isfinite(new)), prepared.loss, jnp.nan)
+        nan, moved = jnp.full_like(after, jnp.nan), jnp.linalg.norm(new - θ)
+        return Step(new, prepared.loss, after, jnp.zeros_like(after), moved, nan, new_state, work(iterations=1))

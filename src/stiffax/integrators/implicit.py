@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import equinox as eqx
-import jax.numpy as jnp
 
 from stiffax.controllers.base import AbstractController
 from stiffax.controllers.gain_ratio import GainRatio
@@ -20,13 +19,12 @@ class ImplicitEuler(AbstractIntegrator):
     controller: AbstractController = eqx.field(default=GainRatio(), kw_only=True)
 
     def init(self, system, θ):
-        del system
-        return jnp.zeros((0,), θ.dtype)
+        return self.inner.init(system, θ)
 
     def prepare(self, system, θ, state):
-        del state
-        return self.inner.prepare(system, θ)
+        return self.inner.prepare(system, θ, state)
 
     def attempt(self, system, θ, state, prepared, α):
+        del state
         increment = self.inner.solve(system, θ, prepared, α)
-        return proximal_step(system, θ, increment, prepared, state, α)
+        return proximal_step(system, θ, increment, prepared, increment.carried, α)

@@ -63,8 +63,8 @@ class AbstractStart(eqx.Module):
     """How the weights of a network begin."""
 
     @abc.abstractmethod
-    def first(self, points: Points, outputs: int, rng: np.random.Generator) -> Layer:
-        """The first layer, from the points of training as that layer will see them."""
+    def first(self, points: Points, outputs: int, rng: np.random.Generator, order: int = 2) -> Layer:
+        """The first layer, from the points of training as it will see them, for derivatives up to an order."""
 
     @abc.abstractmethod
     def deeper(self, inputs: int, outputs: int, rng: np.random.Generator) -> Layer:
@@ -79,10 +79,11 @@ class AbstractArchitecture(eqx.Module):
         """This architecture for the coordinates of a problem (see `AbstractInput.on`)."""
 
     @abc.abstractmethod
-    def build(self, inputs: int, outputs: int, points: Points, seed: int) -> AbstractNetwork:
+    def build(self, inputs: int, outputs: int, points: Points, seed: int, order: int = 2) -> AbstractNetwork:
         """A network with its first weights, in the precision of the caller.
 
-        `points` are those of training, scaled by the bounding box as they will come, one row for each.
+        `points` are those of training, scaled by the bounding box as they will come, one row for each; `order` is the
+        highest derivative that is read.
         """
 
     @abc.abstractmethod

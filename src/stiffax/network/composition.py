@@ -68,12 +68,12 @@ class Composition(eqx.Module):
 
 
 def compose(
-    problem: Problem, networks: Networks, points: np.ndarray, seed: int, input_scale: float = 1.0
+    problem: Problem, networks: Networks, points: np.ndarray, seed: int, input_scale: float = 1.0, order: int = 2
 ) -> Composition:
     """Build the fields of a problem: one network for all of them, or one for each by name.
 
     `points` are those of training, in the problem's coordinates: the start of the first layer looks at them.
-    The inputs are scaled to [-input_scale, input_scale].
+    The inputs are scaled to [-input_scale, input_scale]. `order` is the highest derivative that the problem reads.
     """
     lower, upper = np.array(problem.bounds, float).T
     middle, half = (lower + upper) / 2, (upper - lower) / 2 / input_scale
@@ -86,7 +86,7 @@ def compose(
     names, bounds = tuple(problem.coordinates[i] for i in left), [problem.bounds[i] for i in left]
     groups = _groups(problem, networks)
     built = tuple(
-        _architecture(network).on(names, bounds, input_scale).build(seen.shape[1], len(fields), seen, seed + i)
+        _architecture(network).on(names, bounds, input_scale).build(seen.shape[1], len(fields), seen, seed + i, order)
         for i, (fields, network) in enumerate(groups)
     )
     hard, scales = hard_fields(problem), output_scales(problem)

@@ -48,9 +48,9 @@ class MLP(AbstractArchitecture):
     def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "MLP":
         return dataclasses.replace(self, inputs=self.inputs.on(names, bounds, stretch))
 
-    def build(self, inputs: int, outputs: int, points: Points, seed: int) -> "DenseNetwork":
+    def build(self, inputs: int, outputs: int, points: Points, seed: int, order: int = 2) -> "DenseNetwork":
         rng, start = np.random.default_rng(seed), self.start or suited(self.activation)
-        layers = [start.first(embed(self.inputs, points), self.width, rng)]
+        layers = [start.first(embed(self.inputs, points), self.width, rng, order)]
         layers += [start.deeper(self.width, self.width, rng) for _ in range(self.depth - 1)]
         layers += [start.deeper(self.width, outputs, rng)]
         return DenseNetwork(tuple(layers), self.inputs, self.activation)

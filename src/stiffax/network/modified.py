@@ -47,10 +47,10 @@ class ModifiedMLP(AbstractArchitecture):
     def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "ModifiedMLP":
         return dataclasses.replace(self, inputs=self.inputs.on(names, bounds, stretch))
 
-    def build(self, inputs: int, outputs: int, points: Points, seed: int) -> "GatedNetwork":
+    def build(self, inputs: int, outputs: int, points: Points, seed: int, order: int = 2) -> "GatedNetwork":
         rng, start = np.random.default_rng(seed), self.start or suited(self.activation)
         seen = embed(self.inputs, points)
-        one, other, first = (start.first(seen, self.width, rng) for _ in range(3))
+        one, other, first = (start.first(seen, self.width, rng, order) for _ in range(3))
         hidden = [start.deeper(self.width, self.width, rng) for _ in range(self.depth - 1)]
         last = start.deeper(self.width, outputs, rng)
         return GatedNetwork(one, other, (first, *hidden), last, self.inputs, self.activation)

@@ -24,7 +24,7 @@ class Opaque(AbstractArchitecture):
     def on(self, names: tuple[str, ...], bounds: Bounds, stretch: float = 1.0) -> "Opaque":
         return self
 
-    def build(self, inputs: int, outputs: int, points: Points, seed: int) -> "OpaqueNetwork":
+    def build(self, inputs: int, outputs: int, points: Points, seed: int, order: int = 2) -> "OpaqueNetwork":
         precision = jnp.result_type(float)
         module = jax.tree.map(lambda a: a.astype(precision) if eqx.is_inexact_array(a) else a, self.module)
         kind = type(self.module).__name__

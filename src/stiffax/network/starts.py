@@ -14,7 +14,7 @@ from stiffax.network.base import AbstractStart, Layer, Points
 class Glorot(AbstractStart):
     """Normal weights of variance 2 / (inputs + outputs) and zero biases (Glorot and Bengio, 2010)."""
 
-    def first(self, points: Points, outputs: int, rng: np.random.Generator) -> Layer:
+    def first(self, points: Points, outputs: int, rng: np.random.Generator, order: int = 2) -> Layer:
         return _glorot(points.shape[1], outputs, rng)
 
     def deeper(self, inputs: int, outputs: int, rng: np.random.Generator) -> Layer:
@@ -26,7 +26,9 @@ class Fronts(AbstractStart):
 
     The front (where the argument is zero) passes through a point drawn from the set, in a direction drawn from the
     sphere, with a steepness log-uniform between 1 (one front across the scaled domain) and one over the distance to
-    the `neighbour`-th nearest point. Deeper layers begin as with `Glorot`.
+    the `neighbour`-th nearest point. The k-th derivative of a front of steepness s is of size s^k: where more than two
+    derivatives are read, the steepest front is flattened until its highest is no larger than s². Deeper layers begin
+    as with `Glorot`.
     """
 
     neighbour: int = eqx.field(static=True, default=8)
@@ -35,12 +37,13 @@ class Fronts(AbstractStart):
         if isinstance(self.neighbour, bool) or not isinstance(self.neighbour, int) or self.neighbour < 1:
             raise StiffaxError(f"Fronts: neighbour is {self.neighbour!r}; expected a whole number of at least 1.")
 
-    def first(self, points: Points, outputs: int, rng: np.random.Generator) -> Layer:
+    def first(self, points: Points, outputs: int, rng: np.random.Generator, order: int = 2) -> Layer:
         points = np.unique(points, axis=0)  # a repeated point is no nearer neighbour, it would allow any steepness
         centres = points[rng.integers(0, len(points), outputs)]
         directions = rng.normal(size=centres.shape)
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        steepness = self._steepest(points, centres) ** rng.uniform(0, 1, outputs)
+        steepest = self._steepest(points, centres) ** (2 / max(2, order))
+        steepness = steepest ** rng.uniform(0, 1, outputs)
         weight = directions * steepness[:, None]
         return Layer.of(weight.T, -np.sum(weight * centres, axis=1))
 
@@ -67,7 +70,7 @@ class Siren(AbstractStart):
         if not self.omega > 0:
             raise StiffaxError(f"Siren: omega is {self.omega!r}; expected a positive number.")
 
-    def first(self, points: Points, outputs: int, rng: np.random.Generator) -> Layer:
+    def first(self, points: Points, outputs: int, rng: np.random.Generator, order: int = 2) -> Layer:
         bound = self.omega / points.shape[1]
         weight = rng.uniform(-bound, bound, (points.shape[1], outputs))
         return Layer.of(weight, rng.uniform(-np.pi, np.pi, outputs))

@@ -28,6 +28,10 @@ class Choice:
 
     kind: AbstractPoints
     count: int
+    free: bool = False  # whether the number is ours: then a run may take more
+
+    def times(self, factor: int) -> "Choice":
+        return dataclasses.replace(self, count=self.count * factor) if self.free else self
 
     def draw(self, term: Term, seed: int) -> Points:
         assert term.region is not None, "measured points are what they are"
@@ -115,7 +119,9 @@ def choices(problem: Problem, given: Mapping[str, int | AbstractPoints] | None) 
         if name not in known:
             raise StiffaxError(f"points: unknown name {name!r}.{nearest(name, known)}")
     counts = default_counts(problem)
-    return {name: _choice(name, given.get(name, counts[name]), counts[name]) for name in (INTERIOR, *known)}
+    ours = {name: Choice(Sobol(), count, free=count > 2) for name, count in counts.items()}
+    theirs = {name: _choice(name, value, counts[name]) for name, value in given.items()}
+    return {name: theirs.get(name, ours[name]) for name in (INTERIOR, *known)}
 
 
 def _choice(name: str, value, count: int) -> Choice:
