@@ -117,7 +117,9 @@ def kill_and_resume(case: Row) -> Row:
         process.kill()
         killed = process.wait() < 0
         had_checkpoint, had_folder = bool(saved(run)), run.exists()
-        again = started(["resume", str(run)] if had_folder else [*str(KILLS["command"]).split()[1:-1], str(run)], Path(name))
+        again = started(
+            ["resume", str(run)] if had_folder else [*str(KILLS["command"]).split()[1:-1], str(run)], Path(name)
+        )
         code, one, other = again.wait(), saved(whole), saved(run)
         same = one.keys() == other.keys() and all(np.array_equal(one[n], other[n], equal_nan=True) for n in one)
     return {

@@ -18,6 +18,7 @@ LAYERS = (
     ("problem",),
     ("network",),
     ("zoo",),
+    ("linear",),
     ("inner",),
     ("controllers",),
     ("integrators",),
@@ -34,11 +35,11 @@ LAYERS = (
 )
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
 PHYSICS = {"problem", "network", "zoo"}
-OPTIMIZERS = {"inner", "integrators", "controllers"}
-FAMILIES = {"zoo", "inner", "integrators", "controllers"}
+OPTIMIZERS = {"linear", "inner", "integrators", "controllers"}
+FAMILIES = {"zoo", "linear", "inner", "integrators", "controllers"}
 # Module -> the layers that it may import late, because they are slow or stand above it.
 DOORS = {"__init__": {"report", "experiments"}, "solution": {"report"}}
-LOOPS = {"train", "inner", "diagnostics"}
+LOOPS = {"train", "linear", "inner", "diagnostics"}
 CONFIGURES = {"cli", "cache"}
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 FILE_LINES, FUNCTION_LINES = 320, 70

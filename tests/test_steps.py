@@ -91,8 +91,8 @@ def test_predicted_decrease_is_that_of_the_linear_model():
 
 
 def made(before, after, predicted):
-    zero = jnp.zeros(1)
-    return Step(zero, *(jnp.asarray(v) for v in (before, after, predicted, 0.0, 0.0)), zero, work())
+    zero, none = jnp.zeros(1), jnp.asarray(0.0)
+    return Step(zero, jnp.asarray(before), jnp.asarray(after), jnp.asarray(predicted), none, none, zero, work())
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def folder() -> Path:
 @contextlib.contextmanager
 def programs_kept() -> Iterator[bool]:
     """Inside, compiled programs are cached; says whether the folder is new. A user's own JAX cache is left alone."""
-    if jax.config.jax_compilation_cache_dir:
+    if getattr(jax.config, "jax_compilation_cache_dir", None):
         yield False
         return
     before = {name: getattr(jax.config, name) for name in _OPTIONS}

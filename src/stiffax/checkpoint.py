@@ -18,11 +18,11 @@ CHECKPOINT, SETTINGS = "checkpoint.npz", "run.json"
 
 def write(folder: Path, run: Run, facts: dict[str, Any], history: list[Row]) -> None:
     """Replace the folder's checkpoint in one move: a kill at any moment leaves the old one or the new one."""
-    leaves = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(run))}
+    arrays = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(run))}
     text = json.dumps(facts | {"history": [dataclasses.asdict(row) for row in history]})
     new = folder / (CHECKPOINT + ".new")
     with open(new, "wb") as file:
-        np.savez(file, facts=np.frombuffer(text.encode(), np.uint8), **leaves)
+        np.savez(file, allow_pickle=False, facts=np.frombuffer(text.encode(), np.uint8), **arrays)
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, folder / CHECKPOINT)
@@ -53,7 +53,8 @@ def read(folder: Path, like: Run) -> Saved:
         extra = len(file.files) - 1 - len(leaves)
     # the number of points may have grown since; everything else is as it began
     same = len(found) == len(leaves) and found[0].shape == leaves[0].shape
-    if extra or not same or any((a.shape[1:], a.dtype) != (b.shape[1:], b.dtype) for a, b in zip(found, leaves, strict=True)):
+    pairs = zip(found, map(np.asarray, leaves), strict=False)
+    if extra or not same or any((a.shape[1:], a.dtype) != (b.shape[1:], b.dtype) for a, b in pairs):
         raise StiffaxError(f"{path} belongs to another problem, network or optimizer: its arrays have other shapes.")
     return Saved(jax.tree.unflatten(tree, [jnp.asarray(a) for a in found]), history)
 

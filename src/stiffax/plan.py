@@ -80,7 +80,7 @@ class Plan:
         stage, start, history, compiling = 0, 0, [], 0.0
         run = begin(system, θ, self.phases[0].optimizer)
         facts = self.keeper.facts() if self.keeper is not None and resuming else None
-        if facts is None:
+        if self.keeper is None or facts is None:
             run = self.setting.renew(run, history)
         else:
             stage, start = facts["stage"], facts["start"]

@@ -98,7 +98,7 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One line of a run's history; `iterations` counts inner ones, refused attempts included; `points` the equations'."""
+    """One line of a history: `iterations` counts inner ones, refused attempts included, `points` the equations'."""
 
     steps: int
     refused: int

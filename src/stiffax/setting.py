@@ -67,7 +67,7 @@ def weights(problem: Problem, terms: tuple[Term, ...], given) -> Weights:
     labels = tuple(label for t in terms for label in t.labels)
     owners = tuple(owner for t in terms for owner in t.owners)
     equations = tuple(t.condition is None for t in terms for _ in t.labels)
-    measured = tuple(t.condition is not None and t.condition.targets() is not None for t in terms for _ in t.labels)
+    measured = tuple(t.measured is not None for t in terms for _ in t.labels)
     if given is None or given == "balanced":
         return Weights(labels, owners, equations, measured, {})
     if not isinstance(given, Mapping):
@@ -114,9 +114,9 @@ def draw_all(problem: Problem, layout: Layout, choices: Mapping[str, Choice], se
     """The points of every term for one stream and one seed; measured points are what they are."""
     drawn = []
     for number, term in enumerate(layout.terms):
-        given = term.condition.points(problem.names) if term.condition else None
-        if given is not None:
-            points, targets = Points(given, None, np.ones(len(given))), term.condition.targets()
+        if term.measured is not None:
+            given, targets = term.measured
+            points = Points(given, None, np.ones(len(given)))
         else:
             draw = choices[term.name].draw if stream == TRAINING else choices[term.name].unseen
             points, targets = draw(term, draw_seed(seed, stream, 0, number)), None
@@ -229,7 +229,7 @@ class PhysicsSetting(AbstractSetting):
 
     def _redrawn_term(self, run: Run, accepted: int, number: int, more: int) -> TermPoints:
         term, old = self.layout.terms[number], run.system.points[number]
-        if term.condition is not None and term.condition.points(self.problem.names) is not None:
+        if term.measured is not None:
             return old
         seed = draw_seed(self.seed, TRAINING, accepted, number)
         choice = self.choices[term.name].times(self._multiple(run, number) * more)

@@ -213,12 +213,12 @@ def is_saved(folder: Path) -> bool:
     return (folder / FACTS).exists()
 
 
-def _facts(read: dict) -> Facts:
+def _facts(read: dict[str, Any]) -> Facts:
     tuples = {k: tuple(read[k]) for k in ("coordinates", "fields", "space", "warnings")}
     return Facts(
-        **read
-        | tuples
-        | {
+        **{
+            **read,
+            **tuples,
             "bounds": tuple((float(a), float(b)) for a, b in read["bounds"]),
             "keys": tuple(tuple(k) for k in read["keys"]),
             "errors": {name: FieldError(**e) for name, e in read["errors"].items()},
@@ -239,5 +239,3 @@ def exact_values(problem: Problem, points: np.ndarray, coefficients: Mapping[str
 
         found = jax.lax.map(at, jnp.asarray(points), batch_size=500) if problem.exact else {}
         return {name: np.asarray(found[name]) for name in problem.fields if name in found}
-
-

@@ -228,8 +228,8 @@ class _Sitting:
     def _points_inside(self) -> np.ndarray:
         """The points of training that the start of the network looks at."""
         first = self.terms[0]
-        if first.region is None:
-            return first.condition.points(self.problem.names)
+        if first.measured is not None:
+            return first.measured.points
         return self.choices[first.name].draw(first, draw_seed(self.asked.seed, TRAINING, 0, 0)).points
 
     def _train(self, resuming: bool) -> Outcome:

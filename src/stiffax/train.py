@@ -56,7 +56,7 @@ class AbstractSetting(abc.ABC):
 
     @abc.abstractmethod
     def renew(self, run: Run, history: list[Row]) -> Run:
-        """The run with the points and weights that belong to its count of accepted steps and to what was seen so far."""
+        """The run with the points and weights that belong to its count of accepted steps and to what was seen."""
 
     @abc.abstractmethod
     def batch(self, system: Any, number: Array) -> Any:

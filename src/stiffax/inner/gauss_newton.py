@@ -6,8 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from stiffax.inner.base import AbstractInner, Increment, Place, Prepared, Proximal, descend, expect_residuals, finish
-from stiffax.inner.cg import CG
-from stiffax.inner.linear import AbstractLinear, Cholesky, Linearised
+from stiffax.linear.base import AbstractLinear, Linearised
+from stiffax.linear.factors import Cholesky
+from stiffax.linear.krylov import CG
 from stiffax.records import Work, work
 from stiffax.system import AbstractLeastSquares, ValueAndGradient, Vector
 

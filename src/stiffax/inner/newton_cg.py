@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from stiffax.inner.base import AbstractInner, Place, Proximal, descend, finish, looked
-from stiffax.inner.krylov import conjugate_gradients
+from stiffax.linear.krylov import conjugate_gradients
 from stiffax.records import Work, work
 
 

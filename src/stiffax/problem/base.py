@@ -3,9 +3,10 @@
 import abc
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 from stiffax.problem.coefficients import Range, Unknown
 from stiffax.problem.conditions import AbstractCondition, Group
@@ -25,6 +26,13 @@ class Checked:
     warnings: tuple[str, ...] = ()
 
 
+class Measured(NamedTuple):
+    """Points where something was measured, and what: one row each."""
+
+    points: np.ndarray
+    targets: np.ndarray
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Term:
     """Rows that live on one set of points: labels, owners (equation or condition names), and how to compute them."""
@@ -37,6 +45,7 @@ class Term:
     rows: Callable[[Here], list]
     plan: tuple[Place, ...]
     group: Group | None = None
+    measured: Measured | None = None
 
 
 class AbstractProblem(abc.ABC):
@@ -101,6 +110,9 @@ class AbstractProblem(abc.ABC):
         return self._term(name, labels, (name,) * len(labels), region, condition, lambda h: condition.rows(h, where))
 
     def _term(self, name, labels, owners, region, condition, rows):
-        targets = condition.targets() if condition else None
-        places = plan(rows, self.names, self.starting, 0 if targets is None else targets.shape[1])
-        return Term(name, labels, owners, region, condition, rows, places, condition.group() if condition else None)
+        group, points, targets = None, None, None
+        if condition is not None:
+            group, points, targets = condition.group(), condition.points(self.names), condition.targets()
+        measured = None if points is None or targets is None else Measured(points, targets)
+        places = plan(rows, self.names, self.starting, 0 if measured is None else measured.targets.shape[1])
+        return Term(name, labels, owners, region, condition, rows, places, group, measured)
