@@ -26,6 +26,7 @@ LAYERS = (
     ("setting", "plan"),
     ("evaluate",),
     ("solution",),
+    ("account",),
     ("solve", "minimise", "optax"),
     ("callbacks",),
     ("diagnostics",),

@@ -16,6 +16,7 @@ from stiffax.network.composition import compose
 from stiffax.precision import computing
 from stiffax.problem.physics import assemble
 from stiffax.problem.refresh import HELD_OUT, REPORTED, TRAINING, AbstractRefresh, choices, draw_seed
+from stiffax.records import Row
 from stiffax.setting import PhysicsSetting
 from stiffax.setting import weights as weight_rule
 from stiffax.train import begin
@@ -110,7 +111,7 @@ class Noted(AbstractRefresh):
     seeds: list
     every: int = 5
 
-    def draw(self, term, choice, seed, magnitudes):
+    def draw(self, term, choice, seed, magnitudes, gap):
         self.seeds.append((term.name, seed))
         return choice.draw(term, seed)
 
@@ -299,3 +300,43 @@ def test_padded_places_carry_no_weight():
         assert np.asarray(other) == pytest.approx(np.asarray(one), rel=1e-10, abs=1e-10)
     assert np.asarray(found[0][2]) == pytest.approx(np.asarray(found[0][3]), rel=1e-11, abs=1e-11)
     assert cut.factors(cut.balanced(padded)) == pytest.approx(whole.factors(whole.balanced(plain)), rel=1e-11)
+
+
+def row(steps, loss, validation, points):
+    return Row(steps, 0, 0.0, loss, 1.0, 0.0, validation, None, steps, points)
+
+
+def test_points_are_doubled_when_few_are_fitted_and_not_the_equation():
+    setting, run = prepared(poisson(), refresh=sx.Redraw(every=5))
+    start = setting.size(run)
+    fitted = [row(n, 1e-6, 2e-5, start) for n in (5, 10, 15)]
+    seen = [row(n, 1e-6, 5e-6, start) for n in (5, 10, 15)]
+    at = eqx.tree_at(lambda r: r.accepted, run, jnp.asarray(15))
+    assert setting.size(setting.renew(at, seen)) == start
+    assert setting.size(setting.renew(at, fitted[:2])) == start
+    grown = setting.renew(at, fitted)
+    assert setting.size(grown) == 2 * start
+    assert setting.size(setting.renew(grown, fitted)) == 2 * start  # these looks were at fewer points
+    again = setting.renew(grown, [row(n, 1e-6, 2e-5, 2 * start) for n in (20, 25, 30)])
+    full = setting.renew(again, [row(n, 1e-6, 2e-5, 4 * start) for n in (35, 40, 45)])
+    assert setting.size(again) == setting.size(full) == 4 * start  # and no more than that
+
+
+def test_points_that_the_user_counted_stay_that_many():
+    setting, run = prepared(poisson(), {"poisson": 60}, refresh=sx.Redraw(every=5))
+    at = eqx.tree_at(lambda r: r.accepted, run, jnp.asarray(15))
+    looks = [row(n, 1e-9, 1.0, setting.size(run)) for n in (5, 10, 15)]
+    assert setting.size(setting.renew(at, looks)) == setting.size(run)
+
+
+def test_watchful_points_turn_adaptive_when_a_feature_hides_between_them():
+    setting, run = prepared(poisson(), refresh=sx.Watchful(every=5))
+    even, adaptive = (
+        prepared(poisson(), refresh=r)[0].renew(eqx.tree_at(lambda r: r.accepted, run, jnp.asarray(5)), [])
+        for r in (sx.Redraw(every=5), sx.Adaptive(every=5))
+    )
+    at = eqx.tree_at(lambda r: r.accepted, run, jnp.asarray(5))
+    seen, hidden = [row(5, 1e-6, 2e-4, 0)], [row(5, 1e-6, 4e-4, 0)]
+    for history, expected in ((seen, even), (hidden, adaptive), ([*hidden, *seen], adaptive)):
+        for one, other in zip(setting.renew(at, history).system.points, expected.system.points, strict=True):
+            assert np.array_equal(np.asarray(one.points), np.asarray(other.points))

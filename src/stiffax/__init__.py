@@ -57,6 +57,7 @@ from stiffax.problem.problem import Problem as Problem
 from stiffax.problem.refresh import Adaptive as Adaptive
 from stiffax.problem.refresh import Keep as Keep
 from stiffax.problem.refresh import Redraw as Redraw
+from stiffax.problem.refresh import Watchful as Watchful
 from stiffax.problem.shapes import Ball as Ball
 from stiffax.problem.shapes import Box as Box
 from stiffax.problem.shapes import Disk as Disk

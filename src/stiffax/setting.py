@@ -85,6 +85,11 @@ def is_overfitted(history: Sequence[Row]) -> bool:
     return len(history) >= 3 and all(row.validation > GAP * row.loss for row in history[-3:])
 
 
+def widest_gap(history: Sequence[Row]) -> float:
+    """The largest factor by which the held-out loss has been above that of training."""
+    return max((row.validation / row.loss for row in history if row.loss > 0), default=1.0)
+
+
 def loss_unit(problem: Problem) -> float:
     """The mean square of the fields' sizes: divided by it, a loss of kelvins is one of order 1."""
     return float(np.mean([scale.size**2 for scale in output_scales(problem).values()]))
@@ -191,11 +196,17 @@ class PhysicsSetting(AbstractSetting):
         accepted = int(run.accepted)
         if self.refresh.every and accepted % self.refresh.every == 0:
             more = GROWTH if self._is_short_of_points(run, history) else 1
-            run = eqx.tree_at(lambda r: r.system.points, run, self._redrawn(run, accepted, more))
+            points = self._redrawn(run, accepted, more, widest_gap(history))
+            run = eqx.tree_at(lambda r: r.system.points, run, points)
         return self.balanced(run) if accepted in BALANCED_AT else run
 
     def size(self, run):
         return run.system.points[0].share.shape[0]
+
+    def counts(self, run: Run) -> dict[str, int]:
+        """How many points every term has now, empty places not counted."""
+        numbers = range(len(self.layout.terms))
+        return {self.layout.terms[n].name: int((run.system.points[n].share > 0).sum()) for n in numbers}
 
     def _is_short_of_points(self, run: Run, history: list[Row]) -> bool:
         """Whether few points were fitted and not the equation: three looks with the held-out residual far above."""
@@ -224,16 +235,17 @@ class PhysicsSetting(AbstractSetting):
         part = jax.tree.map(lambda a: a[places], points)
         return eqx.tree_at(lambda p: p.share, part, part.share * (count / size))
 
-    def _redrawn(self, run: Run, accepted: int, more: int) -> tuple[TermPoints, ...]:
-        return tuple(self._redrawn_term(run, accepted, number, more) for number in range(len(self.layout.terms)))
+    def _redrawn(self, run: Run, accepted: int, more: int, gap: float) -> tuple[TermPoints, ...]:
+        numbers = range(len(self.layout.terms))
+        return tuple(self._redrawn_term(run, accepted, number, more, gap) for number in numbers)
 
-    def _redrawn_term(self, run: Run, accepted: int, number: int, more: int) -> TermPoints:
+    def _redrawn_term(self, run: Run, accepted: int, number: int, more: int, gap: float) -> TermPoints:
         term, old = self.layout.terms[number], run.system.points[number]
         if term.measured is not None:
             return old
         seed = draw_seed(self.seed, TRAINING, accepted, number)
         choice = self.choices[term.name].times(self._multiple(run, number) * more)
-        points = self.refresh.draw(term, choice, seed, lambda t, p: self._sizes(run, number, p))
+        points = self.refresh.draw(term, choice, seed, lambda t, p: self._sizes(run, number, p), gap)
         return on_device(term, points, None, self.layout.most)
 
     def _sizes(self, run: Run, number: int, points: np.ndarray) -> np.ndarray:

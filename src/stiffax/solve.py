@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from stiffax import checkpoint
+from stiffax.account import by_owner, derivatives_read, errors, seen_late
 from stiffax.batches import Batches
 from stiffax.cache import folder as cache_folder
 from stiffax.cache import programs_kept
@@ -19,7 +20,6 @@ from stiffax.errors import StiffaxError, StiffaxWarning
 from stiffax.evaluate import Live
 from stiffax.integrators.base import AbstractIntegrator
 from stiffax.integrators.implicit import ImplicitEuler
-from stiffax.jets import Basis, Key
 from stiffax.network.base import AbstractArchitecture
 from stiffax.network.composition import Networks, compose
 from stiffax.network.mlp import MLP
@@ -29,12 +29,12 @@ from stiffax.problem.base import Term
 from stiffax.problem.physics import assemble
 from stiffax.problem.points import AbstractPoints
 from stiffax.problem.problem import Problem
-from stiffax.problem.refresh import TRAINING, AbstractRefresh, Redraw, choices, draw_seed
+from stiffax.problem.refresh import TRAINING, AbstractRefresh, Watchful, choices, draw_seed
 from stiffax.problem.spec import to_spec
 from stiffax.records import Progress
-from stiffax.setting import PhysicsSetting, error_points
+from stiffax.setting import PhysicsSetting
 from stiffax.setting import weights as weight_rule
-from stiffax.solution import Facts, FieldError, Solution, exact_values, is_saved
+from stiffax.solution import Facts, Solution, is_saved
 from stiffax.train import Clock, Limits
 
 DEFAULT_SECONDS = 120.0
@@ -82,8 +82,9 @@ def solve(
     Every argument has a default that works. `network`: an architecture such as `sx.MLP(width=30, depth=2)`, any
     equinox module, or one for each field by name. `optimizer`: `sx.ImplicitEuler(...)`, `sx.ExplicitEuler(optax...)`
     or a list of `sx.Phase(...)`. `points`: counts or `sx.Sobol(400)` by name. `weights`: "balanced", or fixed factors
-    by name. `refresh`: `sx.Redraw`, `sx.Adaptive` or `sx.Keep`. `batches`: `sx.Batches(size=40)` for steps that see a
-    part of the points each; points are then renewed after whole epochs unless `refresh` says otherwise.
+    by name. `refresh`: `sx.Watchful`, `sx.Redraw`, `sx.Adaptive` or `sx.Keep`. `batches`:
+    `sx.Batches(size=40)` for steps that see a part of the points each; points are then renewed after whole epochs
+    unless `refresh` says otherwise.
     `input_scale`: the inputs of the network are the coordinates scaled to [-input_scale, input_scale]; more than 1 for
     solutions with fine structure. The run ends after `steps` accepted steps, `time_limit` seconds (compiling included),
     when `target` is reached (the relative L2 error where the problem has a reference, else the held-out residual), when
@@ -96,7 +97,7 @@ def solve(
         plan,
         dict(points or {}),
         weights,
-        refresh or Redraw(every=plan[0].optimizer.renewal * _epoch(problem, points, batches)),
+        refresh or Watchful(every=plan[0].optimizer.renewal * _epoch(problem, points, batches)),
         batches,
         _limits(steps, time_limit, target),
         seed,
@@ -254,10 +255,10 @@ class _Sitting:
             space=problem.names.space,
             bounds=problem.bounds,
             domain=to_spec(problem.domain),
-            keys=_keys(self.terms),
+            keys=derivatives_read(self.terms),
             coefficients=coefficients,
-            errors=_errors(problem, source, coefficients),
-            residuals=_by_owner(reported, owners),
+            errors=errors(problem, source, coefficients),
+            residuals=by_owner(reported, owners),
             loss=float(np.sum(trained_on)),
             seconds=self.clock.seconds,
             compile_seconds=self.compile_seconds,
@@ -265,9 +266,9 @@ class _Sitting:
             refused=int(run.refused),
             work={f.name: int(getattr(run.work, f.name)) for f in dataclasses.fields(run.work)},
             result=outcome.result,
-            warnings=self.warnings,
+            warnings=(*self.warnings, *seen_late(outcome)),
             parameters=int(run.θ.size),
-            points={n: self.choices[n].count for t in self.terms for n in {t.name}},
+            points=self.setting.counts(run),
             weights={n: float(w) for n, w in zip(labels, self.setting.factors(run), strict=True)},
             network=self.settings["network"],
             precision=self.asked.precision,
@@ -281,30 +282,3 @@ class _Sitting:
 def most_in_block() -> int:
     """Points in a block at most: few on a CPU, so that what a block computes stays in cache."""
     return 400 if jax.default_backend() == "cpu" else 16_384
-
-
-def _keys(terms: tuple[Term, ...]) -> tuple[Key, ...]:
-    """The derivatives that the problem reads, and the first ones: what a saved solution can be asked for."""
-    bases = [place.basis for term in terms for place in term.plan]
-    axes = {axis for basis in bases for key in basis.keys for axis in key}
-    wanted = [key for basis in bases for key in basis.keys] + [(i, i) for basis in bases for i in basis.laplacian]
-    return Basis.of(wanted + [(i,) for i in axes]).keys
-
-
-def _errors(problem: Problem, source: Live, coefficients: Mapping[str, float]) -> dict[str, FieldError]:
-    points = error_points(problem)
-    want = exact_values(problem, points, coefficients)
-    got = source.streams(points, ((),))[:, 0] if want else np.zeros((0, 0))
-    errors = {}
-    for name, values in want.items():
-        off = got[:, problem.fields.index(name)] - values
-        size = np.linalg.norm(values) or np.sqrt(len(values))  # a reference that is zero everywhere: as if it were one
-        errors[name] = FieldError(float(np.linalg.norm(off) / size), float(np.abs(off).max()))
-    return errors
-
-
-def _by_owner(squares: np.ndarray, owners: tuple[str, ...]) -> dict[str, float]:
-    return {
-        owner: float(np.sqrt(sum(s for s, o in zip(squares, owners, strict=True) if o == owner)))
-        for owner in dict.fromkeys(owners)
-    }
