@@ -24,7 +24,7 @@ from stiffax.network.base import AbstractArchitecture
 from stiffax.network.composition import Networks, compose
 from stiffax.network.mlp import MLP
 from stiffax.plan import Keeper, Outcome, Phase, Plan, phases
-from stiffax.precision import computing
+from stiffax.precision import WHAT_TO_EXPECT, computing
 from stiffax.problem.base import Term
 from stiffax.problem.physics import assemble
 from stiffax.problem.points import AbstractPoints
@@ -184,7 +184,8 @@ class _Sitting:
         with computing(self.asked.precision), programs_kept() as cache_is_new:
             if cache_is_new:
                 print(f"compiled programs are kept in {cache_folder()}; remove it whenever you like.", file=sys.stderr)
-            self.warnings = self.problem.check().warnings
+            expected = WHAT_TO_EXPECT.get(self.asked.precision)
+            self.warnings = (*self.problem.check().warnings, *([expected] if expected else []))
             for text in self.warnings:
                 warnings.warn(text, StiffaxWarning, stacklevel=3)  # where solve was called
             self._build()
