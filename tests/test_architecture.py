@@ -22,6 +22,7 @@ LAYERS = (
     ("inner",),
     ("controllers",),
     ("integrators",),
+    ("endings",),
     ("train", "checkpoint"),
     ("setting", "plan"),
     ("evaluate",),

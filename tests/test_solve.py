@@ -142,6 +142,20 @@ def test_nan_is_refused_and_explained():
         sx.solve(problem, network=SMALL, steps=5)
 
 
+def test_giving_up_names_the_term_the_point_and_the_quantity():
+    """A root that is fine for some fields and not for the one that the network begins with."""
+    domain = sx.Interval(x=(0, 1))
+    problem = sx.Problem(
+        domain,
+        "u",
+        {"flow": lambda u, x: u.x - jnp.sqrt(u - 1.4)},
+        {"ends": sx.Dirichlet(domain.boundary, u=lambda x: 1.0 + x)},
+    )
+    failed = sx.solve(problem, network=SMALL, steps=50)
+    assert failed.result.name == "gave up" and not failed.result.ok
+    assert "'flow' is not finite at x=0." in failed.result.text
+
+
 def test_explicit_optimizer_that_explodes_gives_up_with_finite_parameters():
     blown = sx.solve(line(), network=SMALL, optimizer=sx.ExplicitEuler(optax.sgd(1e6)), steps=2000)
     assert blown.result.name == "gave up" and not blown.result.ok

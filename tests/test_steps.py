@@ -9,10 +9,11 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import stiffax as sx
+from stiffax.endings import stagnates
 from stiffax.minimise import FunctionLeastSquares, FunctionLoss, PlainSetting
 from stiffax.precision import computing
 from stiffax.records import Step, work
-from stiffax.train import Clock, Limits, Loop, attempts, begin, stagnates
+from stiffax.train import Clock, Limits, Loop, attempts, begin
 
 
 @pytest.fixture(autouse=True)

@@ -49,6 +49,12 @@ class FunctionLoss(AbstractLoss):
     def parts(self, θ):
         return self.value(θ)[None]
 
+    def blame(self, θ):
+        value = self.value_and_gradient(θ)
+        if not jnp.isfinite(value.value):
+            return "the loss is not finite"
+        return "" if jnp.all(jnp.isfinite(value.gradient)) else "the gradient of the loss is not finite"
+
     def tree(self, θ):
         return self.unravel(θ)
 
@@ -97,6 +103,12 @@ class FunctionLeastSquares(AbstractLeastSquares):
 
     def parts(self, θ):
         return self.value(θ)[None]
+
+    def blame(self, θ):
+        value = self.value_and_gradient(θ)
+        if not jnp.isfinite(value.value):
+            return "the loss is not finite"
+        return "" if jnp.all(jnp.isfinite(value.gradient)) else "the gradient of the loss is not finite"
 
     def tree(self, θ):
         return self.unravel(θ)

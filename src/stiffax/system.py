@@ -39,6 +39,10 @@ class AbstractLoss(eqx.Module):
         """The loss by named part, without weights: for reports, never for steps."""
 
     @abc.abstractmethod
+    def blame(self, θ: Vector) -> str:
+        """Which part is not finite at θ, where, and whether its value or its slope; nothing if all is finite."""
+
+    @abc.abstractmethod
     def tree(self, θ: Vector) -> Any:
         """θ as the pytree that it stands for (optax transforms may look at its structure)."""
 

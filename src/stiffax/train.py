@@ -15,10 +15,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from stiffax.cache import Program
+from stiffax.endings import gave_up, stagnates
 from stiffax.integrators.base import AbstractIntegrator
 from stiffax.records import Progress, Result, Row, Run, work
 from stiffax.system import AbstractLoss
@@ -248,7 +248,7 @@ class Loop:
     def _ended(self, run: Run) -> Result | None:
         """What ends a run whatever the held-out residual says."""
         if int(run.streak) >= MOST_REFUSALS:
-            return _gave_up(run)
+            return gave_up(run, MOST_REFUSALS)
         if self.limits.steps is not None and int(run.accepted) >= self.limits.steps:
             if not self.last:
                 return Result("phase", "this phase is done.", True)
@@ -289,29 +289,3 @@ class Loop:
                 True,
             )
         )
-
-
-def stagnates(seen: list[tuple[int, float]]) -> bool:
-    """Whether the smallest held-out value has hardly fallen over the last third of the steps, 300 at least."""
-    now = seen[-1][0]
-    since = now - max(300, now // 3)
-    before = [value for steps, value in seen if steps <= since]
-    return bool(before) and min(value for _, value in seen) >= 0.8 * min(before)
-
-
-def _gave_up(run: Run) -> Result:
-    if np.isfinite(float(run.loss)) and int(run.accepted):
-        return Result(
-            "converged",
-            f"{MOST_REFUSALS} steps in a row could not lower the loss: it has reached the floor of rounding. "
-            "More points or another network may go further.",
-            True,
-        )
-    what = "does not fall from the start" if np.isfinite(float(run.loss)) else "is not finite"
-    return Result(
-        "gave up",
-        f"{MOST_REFUSALS} steps in a row were refused: the loss {what}; the last good parameters are kept. "
-        "Causes: an equation that is not finite somewhere (log, sqrt or division near zero), or a learning rate that "
-        "is too large.",
-        False,
-    )

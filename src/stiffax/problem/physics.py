@@ -189,6 +189,23 @@ class PointSystem(AbstractLeastSquares):
     def hvp(self, θ, v):
         return jax.jvp(jax.grad(self.value), (θ,), (v,))[1]
 
+    def blame(self, θ):
+        for term, points, weights in self._each():
+            both = jax.jit(lambda v, p, w, t=term: (self._rows(v, t, p, w), self._jacobian(v, t, p, w)))
+            rows, slopes = both(θ, points, weights)
+            slopes = slopes.reshape(*rows.shape, -1)
+            for what, bad in (("", ~jnp.isfinite(rows)), ("the slope of ", ~jnp.isfinite(slopes).all(-1))):
+                if bad.any():
+                    row, label = (int(i) for i in jnp.argwhere(bad)[0])
+                    return f"{what}{term.labels[label]!r} is not finite{self._spot(term, points.points[row])}"
+        return ""
+
+    def _spot(self, term: Term, point) -> str:
+        if term.group:
+            return ""
+        named = zip(self.layout.names.coordinates, point, strict=True)
+        return " at " + ", ".join(f"{name}={float(value):.4g}" for name, value in named)
+
     def parts(self, θ):
         """Mean squares by label, without weights."""
         ones = [jnp.ones_like(w) for w in self.weights]

@@ -16,6 +16,7 @@ from stiffax.problem.reads import read
 from stiffax.problem.regions import AbstractRegion
 
 SAMPLE = 256
+FARTHER = (1, 1, 1, 1, 10, 10, 10, 10, 1000, 1000, 1000, 1000)
 ANY, POSITIVE, NEGATIVE = range(3)  # what is read in place of the fields: numbers of both signs, or of one
 
 
@@ -135,10 +136,11 @@ def _expected(values: np.ndarray) -> Expected:
 
 
 def rows(problem: AbstractProblem, found: Sequence[Subject], expectations: Mapping[str, Expected]) -> list[np.ndarray]:
-    """The rows of every subject, (3, points, rows): with numbers of both signs and of one for what it reads.
+    """The rows of every subject, (draws, points, rows): with numbers of both signs and of one for what it reads.
 
-    The numbers are independent ones of the size that a smooth field of the expected size has there; no network is
-    needed to see whether an equation is finite, and how large it is.
+    The numbers are independent ones of the size that a smooth field of the expected size has there, then ones that are
+    ten and a thousand times as far from where it is expected: what is finite for none of them is finite for no field.
+    No network is needed to see that, and how large an equation is.
     """
     drawn = [_draws(problem, s, [expectations[f] for f in problem.fields]) for s in found]
     surroundings = [(s.points.points, s.points.normals, s.targets) for s in found]
@@ -160,14 +162,17 @@ def _mapped(problem, subject, drawn, surroundings):
 
 
 def _draws(problem: AbstractProblem, subject: Subject, expectations: list[Expected]) -> np.ndarray:
-    """(3, points, reads): half a wave over the domain's width is what counts as smooth."""
+    """(draws, points, reads): half a wave over the domain's width is what counts as smooth."""
     rng = np.random.default_rng(0)
     rate = np.array([np.pi / (high - low) for low, high in problem.bounds])
-    drawn = np.zeros((3, len(subject.points.points), len(subject.reads)))
+    drawn = np.zeros((3 + len(FARTHER), len(subject.points.points), len(subject.reads)))
     for column, r in enumerate(subject.reads):
         e = expectations[r.field]
         size = sum(rate[i] ** 2 for i in problem.names.space) if r.laplacian else np.prod(rate[list(r.key)])
-        value = e.spread * size * rng.standard_normal(drawn.shape[1])
-        value += e.centre * (r.key == () and not r.laplacian)
-        drawn[:, :, column] = value, abs(value), -abs(value)
+        centre = e.centre * (r.key == () and not r.laplacian)
+        value = e.spread * size * rng.standard_normal(drawn.shape[1]) + centre
+        far = (
+            centre + e.spread * size * rng.standard_normal((len(FARTHER), drawn.shape[1])) * np.array(FARTHER)[:, None]
+        )
+        drawn[:, :, column] = np.stack([value, abs(value), -abs(value), *far])
     return drawn
