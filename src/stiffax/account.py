@@ -25,12 +25,12 @@ def errors(problem: Problem, source: Live, coefficients: Mapping[str, float]) ->
     points = error_points(problem)
     want = exact_values(problem, points, coefficients)
     got = source.streams(points, ((),))[:, 0] if want else np.zeros((0, 0))
-    errors = {}
+    found = {}
     for name, values in want.items():
         off = got[:, problem.fields.index(name)] - values
         size = np.linalg.norm(values) or np.sqrt(len(values))  # a reference that is zero everywhere: as if it were one
-        errors[name] = FieldError(float(np.linalg.norm(off) / size), float(np.abs(off).max()))
-    return errors
+        found[name] = FieldError(float(np.linalg.norm(off) / size), float(np.abs(off).max()))
+    return found
 
 
 def by_owner(squares: np.ndarray, owners: tuple[str, ...]) -> dict[str, float]:

@@ -50,10 +50,7 @@ class FunctionLoss(AbstractLoss):
         return self.value(θ)[None]
 
     def blame(self, θ):
-        value = self.value_and_gradient(θ)
-        if not jnp.isfinite(value.value):
-            return "the loss is not finite"
-        return "" if jnp.all(jnp.isfinite(value.gradient)) else "the gradient of the loss is not finite"
+        return _blame(self.value_and_gradient(θ))
 
     def tree(self, θ):
         return self.unravel(θ)
@@ -105,16 +102,19 @@ class FunctionLeastSquares(AbstractLeastSquares):
         return self.value(θ)[None]
 
     def blame(self, θ):
-        value = self.value_and_gradient(θ)
-        if not jnp.isfinite(value.value):
-            return "the loss is not finite"
-        return "" if jnp.all(jnp.isfinite(value.gradient)) else "the gradient of the loss is not finite"
+        return _blame(self.value_and_gradient(θ))
 
     def tree(self, θ):
         return self.unravel(θ)
 
     def flat(self, tree):
         return ravel_pytree(tree)[0]
+
+
+def _blame(there: ValueAndGradient) -> str:
+    if not jnp.isfinite(there.value):
+        return "the loss is not finite"
+    return "" if jnp.all(jnp.isfinite(there.gradient)) else "the gradient of the loss is not finite"
 
 
 def _length(data: Tree) -> int:

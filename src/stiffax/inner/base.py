@@ -138,6 +138,15 @@ def looked(system: AbstractLoss, θ: Vector, carried: Any = None) -> Prepared:
     return Prepared(there.value, Look(there.gradient, carried), work(losses=1, gradients=1))
 
 
+class Search(eqx.Module):
+    """How far an iteration on the proximal problem has come."""
+
+    place: Place
+    moved: Bool[Array, ""]
+    iterations: Int[Array, ""]
+    work: Work
+
+
 class Descent(eqx.Module):
     """Where a search ended, whether it moved at all, and the evaluations that it took."""
 

@@ -3,9 +3,19 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float
 
-from stiffax.inner.base import AbstractInner, Increment, Place, Prepared, Proximal, descend, expect_residuals, finish
+from stiffax.inner.base import (
+    AbstractInner,
+    Increment,
+    Place,
+    Prepared,
+    Proximal,
+    Search,
+    descend,
+    expect_residuals,
+    finish,
+)
 from stiffax.linear.base import AbstractLinear, Linearised
 from stiffax.linear.factors import Cholesky
 from stiffax.linear.krylov import CG
@@ -27,15 +37,6 @@ class Move(eqx.Module):
 
     δ: Vector
     model: Float[Array, ""]
-    work: Work
-
-
-class Search(eqx.Module):
-    """How far the iteration has come."""
-
-    place: Place
-    moved: Bool[Array, ""]
-    iterations: Int[Array, ""]
     work: Work
 
 

@@ -1,22 +1,11 @@
 """Inexact Newton steps on the proximal objective, for losses that are not sums of squares."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
 
-from stiffax.inner.base import AbstractInner, Place, Proximal, descend, finish, looked
+from stiffax.inner.base import AbstractInner, Proximal, Search, descend, finish, looked
 from stiffax.linear.krylov import conjugate_gradients
-from stiffax.records import Work, work
-
-
-class Search(eqx.Module):
-    """How far Newton's iteration has come."""
-
-    place: Place
-    moved: Bool[Array, ""]
-    iterations: Int[Array, ""]
-    work: Work
+from stiffax.records import work
 
 
 class NewtonCG(AbstractInner):

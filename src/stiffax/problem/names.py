@@ -42,16 +42,10 @@ def wanted(function: Callable, known: Iterable[str], where: str) -> tuple[str, .
 def call(function: Callable, values: Values, where: str) -> Any:
     """Call `function` with the values its parameters name."""
     names = wanted(function, values, where)
-    positional = [
-        values[p.name]
-        for p in inspect.signature(function).parameters.values()
-        if p.kind is p.POSITIONAL_ONLY and p.name in names
-    ]
-    keywords = {
-        p.name: values[p.name]
-        for p in inspect.signature(function).parameters.values()
-        if p.kind is not p.POSITIONAL_ONLY and p.name in names
-    }
+    parameters = inspect.signature(function).parameters
+    by_place = [name for name in names if parameters[name].kind is inspect.Parameter.POSITIONAL_ONLY]
+    positional = [values[name] for name in by_place]
+    keywords = {name: values[name] for name in names if name not in by_place}
     try:
         return function(*positional, **keywords)
     except StiffaxError as error:
